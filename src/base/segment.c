@@ -1,0 +1,140 @@
+#include "base/segment.h"
+
+#include "base/mem.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { CLASSES = 6, CLASS_OWN = CLASSES }; /* 1 KiB, 4, 16, 64, 256 KiB, 1 MiB; own size */
+
+struct mp_segment_pool {
+    pthread_mutex_t lock;
+    struct mp_segment *free[CLASSES];
+    size_t free_bytes, keep_bytes; /* under lock */
+    atomic_size_t lent_bytes;
+};
+
+static size_t class_bytes(uint32_t size_class)
+{
+    return (size_t)MP_SEGMENT_FIRST << (2 * size_class);
+}
+
+struct mp_segment_pool *mp_segment_pool_new(size_t keep_bytes)
+{
+    struct mp_segment_pool *pool = mp_alloc(sizeof(*pool));
+
+    pthread_mutex_init(&pool->lock, NULL);
+    pool->keep_bytes = keep_bytes;
+    return pool;
+}
+
+void mp_segment_pool_free(struct mp_segment_pool *pool)
+{
+    if (!pool)
+        return;
+    assert(atomic_load(&pool->lent_bytes) == 0);
+    for (unsigned i = 0; i < CLASSES; i++)
+        while (pool->free[i]) {
+            struct mp_segment *next = pool->free[i]->next;
+
+            mp_free(pool->free[i]);
+            pool->free[i] = next;
+        }
+    pthread_mutex_destroy(&pool->lock);
+    mp_free(pool);
+}
+
+static size_t whole_bytes(const struct mp_segment *segment)
+{
+    return sizeof(*segment) + segment->capacity;
+}
+
+struct mp_segment *mp_segment_get(struct mp_segment_pool *pool, uint32_t previous, size_t bytes)
+{
+    const size_t header = sizeof(struct mp_segment);
+    uint32_t size_class = 0;
+    struct mp_segment *segment = NULL;
+    size_t capacity;
+
+    assert(bytes <= UINT32_MAX);
+    while (size_class < CLASS_OWN &&
+           (class_bytes(size_class) - header < bytes ||
+            (class_bytes(size_class) <= previous + header && size_class + 1 < CLASSES)))
+        size_class++;
+    capacity = size_class < CLASS_OWN ? class_bytes(size_class) - header : bytes;
+    if (size_class < CLASS_OWN) {
+        pthread_mutex_lock(&pool->lock);
+        segment = pool->free[size_class];
+        if (segment) {
+            pool->free[size_class] = segment->next;
+            pool->free_bytes -= whole_bytes(segment);
+        }
+        pthread_mutex_unlock(&pool->lock);
+    }
+    if (!segment)
+        segment = mp_realloc(NULL, header + capacity); /* not zeroed: pages come when used */
+    segment->next = NULL;
+    segment->capacity = (uint32_t)capacity;
+    segment->used = segment->count = 0;
+    segment->size_class = size_class;
+    atomic_fetch_add(&pool->lent_bytes, whole_bytes(segment));
+    return segment;
+}
+
+void mp_segment_put(struct mp_segment_pool *pool, struct mp_segment *segment)
+{
+    size_t bytes;
+
+    if (!segment)
+        return;
+    bytes = whole_bytes(segment);
+    atomic_fetch_sub(&pool->lent_bytes, bytes);
+    if (segment->size_class < CLASS_OWN) {
+        pthread_mutex_lock(&pool->lock);
+        if (pool->free_bytes + bytes <= pool->keep_bytes) {
+            segment->next = pool->free[segment->size_class];
+            pool->free[segment->size_class] = segment;
+            pool->free_bytes += bytes;
+            segment = NULL;
+        }
+        pthread_mutex_unlock(&pool->lock);
+    }
+    mp_free(segment);
+}
+
+void mp_segment_put_list(struct mp_segment_pool *pool, struct mp_segment_list *list)
+{
+    while (list->first) {
+        struct mp_segment *next = list->first->next;
+
+        mp_segment_put(pool, list->first);
+        list->first = next;
+    }
+    list->last = NULL;
+}
+
+size_t mp_segment_pool_bytes(const struct mp_segment_pool *pool)
+{
+    return atomic_load(&pool->lent_bytes);
+}
+
+char *mp_segment_append(struct mp_segment_pool *pool, struct mp_segment_list *list, size_t bytes)
+{
+    struct mp_segment *last = list->last;
+    char *place;
+
+    if (!last || last->capacity - last->used < bytes) {
+        struct mp_segment *fresh = mp_segment_get(pool, last ? last->capacity : 0, bytes);
+
+        if (last)
+            last->next = fresh;
+        else
+            list->first = fresh;
+        list->last = last = fresh;
+    }
+    place = last->data + last->used;
+    last->used += (uint32_t)bytes;
+    last->count++;
+    return place;
+}

@@ -1,0 +1,68 @@
+/* column/type.h - the column types, and how a value of each lies in memory.
+ *
+ * A fixed value lies in a segment exactly as Parquet's PLAIN encoding writes it (little-endian
+ * two's complement or IEEE 754, `width` bytes), except BOOLEAN: one byte, 0 or 1. A text value
+ * lies as PLAIN writes a BYTE_ARRAY: four bytes of length, little-endian, then the bytes.
+ *
+ * After  Parquet "Encodings" (PLAIN) and "LogicalTypes"; spec of DuckLake, "Data types".
+ */
+#ifndef MP_COLUMN_TYPE_H
+#define MP_COLUMN_TYPE_H
+
+#include "base/str.h"
+
+enum mp_type_id {
+    MP_TYPE_NONE, /* only nulls so far: no column yet */
+    MP_TYPE_BOOL,
+    MP_TYPE_INT8, /* the three small ones lie as INT32 */
+    MP_TYPE_INT16,
+    MP_TYPE_INT32,
+    MP_TYPE_INT64,
+    MP_TYPE_UINT8,
+    MP_TYPE_UINT16,
+    MP_TYPE_UINT32,
+    MP_TYPE_UINT64,
+    MP_TYPE_INT128, /* HUGEINT: lies as a DOUBLE, so only exact values are stored */
+    MP_TYPE_FLOAT,
+    MP_TYPE_DOUBLE,
+    MP_TYPE_DECIMAL,      /* unscaled: INT32 to 9 digits, INT64 to 18, else 16 bytes big-endian */
+    MP_TYPE_DATE,         /* INT32 days since 1970-01-01 */
+    MP_TYPE_TIME,         /* INT64 microseconds of the day */
+    MP_TYPE_TIMESTAMP_S,  /* INT64 microseconds too: DuckLake writes seconds so */
+    MP_TYPE_TIMESTAMP_MS, /* INT64 milliseconds */
+    MP_TYPE_TIMESTAMP,    /* INT64 microseconds, no zone */
+    MP_TYPE_TIMESTAMP_NS, /* INT64 nanoseconds */
+    MP_TYPE_TIMESTAMPTZ,  /* INT64 microseconds, UTC */
+    MP_TYPE_VARCHAR,      /* UTF-8 */
+    MP_TYPE_JSON,         /* UTF-8 text that is JSON */
+    MP_TYPE_BLOB,
+    MP_TYPE_UUID,  /* 16 bytes big-endian */
+    MP_TYPE_OTHER, /* a live type that cannot be written yet: its values are rescued */
+    MP_TYPE_COUNT
+};
+
+struct mp_type {
+    uint8_t id;               /* enum mp_type_id */
+    uint8_t precision, scale; /* DECIMAL only */
+};
+
+#define MP_TYPE(name) ((struct mp_type){.id = MP_TYPE_##name})
+
+static inline bool mp_type_eq(struct mp_type a, struct mp_type b)
+{
+    return a.id == b.id && a.precision == b.precision && a.scale == b.scale;
+}
+
+/* Bytes of one value in a segment; 0 for text (VARCHAR, JSON, BLOB), NONE and OTHER. */
+uint32_t mp_type_width(struct mp_type type);
+bool mp_type_is_text(struct mp_type type);
+/* INT8 to INT64 and UINT8 to UINT64. */
+bool mp_type_is_integer(struct mp_type type);
+bool mp_type_is_float(struct mp_type type);
+
+/* DuckLake's name of a type, such as "int64" or "decimal(18,4)", into ret (at least 24 bytes). */
+void mp_type_ducklake_name(struct mp_type type, char ret[24]);
+/* The other way; unknown and nested names give MP_TYPE_OTHER. ASCII case does not matter. */
+struct mp_type mp_type_of_ducklake_name(struct mp_str name);
+
+#endif

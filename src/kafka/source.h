@@ -1,0 +1,88 @@
+/* kafka/source.h - where records come from.
+ *
+ * A source has partitions; a partition has records with growing offsets (gaps allowed). It knows
+ * nothing of what a record means. Drivers: rdkafka (a real topic), file (NDJSON files or standard
+ * input: offset = byte position of the line's first byte), fake (a test's script).
+ *
+ * Life     open -> partitions -> seek each -> (poll, commit)* -> close
+ * Threads  poll and seek from one thread; commit, committed and watermarks from any.
+ */
+#ifndef MP_KAFKA_SOURCE_H
+#define MP_KAFKA_SOURCE_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+/* Offsets that are not numbers. */
+#define MP_OFFSET_NONE ((int64_t)-1)     /* committed: never; watermark: not known */
+#define MP_OFFSET_EARLIEST ((int64_t)-2) /* seek: the log's first record */
+#define MP_OFFSET_LATEST ((int64_t)-3)   /* seek: behind the log's last record */
+
+/* A borrowed view, good until the next poll. */
+struct mp_record {
+    int32_t partition;
+    bool has_key, has_value; /* a tombstone has no value; an empty value has size 0 */
+    int64_t offset;
+    int64_t next_offset;  /* where the following record begins at the earliest */
+    int64_t timestamp_ms; /* since 1970 UTC; MP_OFFSET_NONE: none */
+    struct mp_str key, value;
+};
+
+struct mp_records {
+    const struct mp_record *items;
+    uint32_t count;
+    bool end; /* a source with an end (file) has given everything */
+};
+
+/* One partition's position as stored with the source's own book-keeping. */
+struct mp_source_offset {
+    int32_t partition;
+    int64_t offset;       /* next to read; MP_OFFSET_NONE: none stored */
+    char metadata[256];   /* NUL-terminated text stored beside it, "" none */
+};
+
+struct mp_source_watermark {
+    int32_t partition;
+    int64_t low, high; /* first kept offset; one behind the last */
+};
+
+struct mp_source_driver;
+
+struct mp_source {
+    const struct mp_source_driver *driver;
+};
+
+/* Every call that waits has a bound of its own. Errors are retriable unless the driver knows that
+ * they cannot heal (authorisation, unknown topic, a fatal client error: MP_REFUSED). */
+struct mp_source_driver {
+    const char *name;
+    /* The partitions this process owns, ascending, as of now; a later call may give more. The
+     * array is lent until the next call. */
+    enum mp_code (*partitions)(struct mp_source *source, struct mp_err *err, const int32_t **ret,
+                               uint32_t *ret_count);
+    /* The next record of the partition will be the first at or behind offset. Starts fetching a
+     * partition that was not read before; drops what was fetched ahead of a former position. */
+    enum mp_code (*seek)(struct mp_source *source, int32_t partition, int64_t offset,
+                         struct mp_err *err);
+    /* Gives up to records_max records, waiting at most wait_ms for the first one. Zero records is
+     * no error. With records_max 0 it only serves the client (callbacks, keep-alive). */
+    enum mp_code (*poll)(struct mp_source *source, uint32_t records_max, uint32_t wait_ms,
+                         struct mp_err *err, struct mp_records *ret);
+    /* Stores positions (and their metadata) with the source; all or an error. */
+    enum mp_code (*commit)(struct mp_source *source, const struct mp_source_offset *offsets,
+                           uint32_t count, struct mp_err *err);
+    /* Fills offset and metadata of each given partition. */
+    enum mp_code (*committed)(struct mp_source *source, struct mp_source_offset *offsets,
+                              uint32_t count, struct mp_err *err);
+    enum mp_code (*watermarks)(struct mp_source *source, struct mp_source_watermark *watermarks,
+                               uint32_t count, struct mp_err *err);
+    void (*close)(struct mp_source *source);
+};
+
+static inline void mp_source_close(struct mp_source *source)
+{
+    if (source)
+        source->driver->close(source);
+}
+
+#endif
