@@ -38,8 +38,8 @@ enum mp_json_kind {
 };
 
 struct mp_json_field {
-    uint32_t key; /* of mp_json_key_name */
-    uint8_t kind; /* enum mp_json_kind */
+    uint32_t key;       /* of mp_json_key_name */
+    uint8_t kind;       /* enum mp_json_kind */
     bool nested_object; /* NESTED: an object, else an array */
     struct mp_str text; /* numbers: the spelling as sent */
     union {

@@ -1,0 +1,110 @@
+/* json/index.h - stage one: where the strings end, and that the bytes are sound.
+ *
+ * One branch-poor pass over the record in blocks of 64 bytes, each turned into bitmaps (bit k is
+ * byte k). It keeps only what stage two (walk.c) would have to search for: the closing quote of
+ * every string, and every backslash that begins an escape. Brackets, commas and numbers are cheap
+ * to read in order, so they are left to stage two.
+ *
+ * Always   I1 when the record is JSON, the n-th closer ends the n-th string
+ *          I2 escapes are in order, and UINT32_MAX stands behind the last
+ *          I3 true means: strict UTF-8 all over, every string closed, no byte below 0x20 inside
+ *             a string. (For bytes that are no JSON, "string" is what the quotes make of them.)
+ *          I4 no byte outside the record is read
+ * After    Langdale, Lemire: Parsing Gigabytes of JSON per Second. VLDB Journal 28 (2019),
+ *          section 3.1: bitmaps, escapes, and the prefix sum that marks the insides of strings.
+ * Not so   Their list holds every structural byte; ours is a fifth of that, since compact records
+ *          need no search between the strings.
+ */
+#ifndef MP_JSON_INDEX_H
+#define MP_JSON_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define MP_JSON_BLOCK       64u
+#define MP_JSON_INDEX_SLACK 16u /* entries written beyond the last one */
+
+struct mp_json_index {
+    uint32_t *closers; /* closing quotes */
+    uint32_t *escapes; /* backslashes that begin an escape */
+    size_t capacity;   /* entries each may hold: half a record and MP_JSON_INDEX_SLACK */
+};
+
+/* Fills the index of size bytes; answers I3. */
+typedef bool mp_json_index_fn(struct mp_json_index *index, const char *data, size_t size);
+
+mp_json_index_fn mp_json_index_portable;
+#ifdef __x86_64__
+mp_json_index_fn mp_json_index_avx2; /* only where mp_json_has_avx2 */
+bool mp_json_has_avx2(void);
+#endif
+#ifdef __aarch64__
+mp_json_index_fn mp_json_index_neon;
+#endif
+
+/* What goes on from block to block. */
+struct mp_json_marks {
+    uint32_t *closer, *escape; /* the next free entries */
+    uint64_t in_string;        /* all ones when the block begins inside a string */
+    uint64_t escaped;          /* 1 when its first byte is escaped */
+    uint64_t bad;              /* not 0: a control byte in a string */
+};
+
+/* Notes the escapes that begin in the block at `at`; gives the bytes that are escaped, that is,
+ * which follow such a backslash. Escapes are rare, so a loop over them beats a formula. */
+static inline uint64_t mp_json_mark_escapes(struct mp_json_marks *marks, uint64_t backslashes,
+                                            uint32_t at)
+{
+    uint64_t escaped = marks->escaped;
+
+    backslashes &= ~escaped;
+    marks->escaped = 0;
+    while (backslashes) {
+        unsigned bit = (unsigned)__builtin_ctzll(backslashes);
+        uint64_t next = (uint64_t)2 << bit; /* 0 for the last bit */
+
+        *marks->escape++ = at + bit;
+        escaped |= next;
+        backslashes &= (backslashes - 1) & ~next;
+        marks->escaped = bit == 63;
+    }
+    return escaped;
+}
+
+/* Notes the closing quotes of the block at `at`. */
+static inline void mp_json_mark_closers(struct mp_json_marks *marks, uint64_t closers, uint32_t at)
+{
+    uint32_t *out = marks->closer;
+    unsigned count = (unsigned)__builtin_popcountll(closers);
+
+    marks->closer += count;
+    for (unsigned done = 0; done < count; done += 4)
+        for (int k = 0; k < 4; k++) { /* four at a time, the last ones in vain (the slack) */
+            *out++ = at + (uint32_t)(closers ? __builtin_ctzll(closers) : 0);
+            closers &= closers - 1;
+        }
+}
+
+static inline struct mp_json_marks mp_json_marks_begin(const struct mp_json_index *index)
+{
+    return (struct mp_json_marks){.closer = index->closers, .escape = index->escapes};
+}
+
+/* Sets the sentinels; answers whether strings are closed and free of control bytes. */
+static inline bool mp_json_marks_end(struct mp_json_marks *marks)
+{
+    *marks->closer = UINT32_MAX;
+    *marks->escape = UINT32_MAX;
+    return !marks->bad && !marks->in_string && !marks->escaped;
+}
+
+/* The last, short block: padded with spaces, which mean nothing to stage one. */
+static inline void mp_json_block_tail(char ret[MP_JSON_BLOCK], const char *data, size_t size)
+{
+    memset(ret, ' ', MP_JSON_BLOCK);
+    memcpy(ret, data, size);
+}
+
+#endif

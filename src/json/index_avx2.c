@@ -1,0 +1,205 @@
+/* json/index_avx2.c - stage one with AVX2: a block is two vectors of 32 bytes.
+ *
+ * UTF-8 is checked in the same pass. A block of ASCII costs one test. Else every byte is judged
+ * with the one before it: three table lookups (by the high and low half of the byte before, and
+ * the high half of the byte) give each a set of complaints, and what all three share is wrong.
+ * (Keiser, Lemire: Validating UTF-8 In Less Than One Instruction Per Byte. Software: Practice and
+ * Experience 51 (2021), section 6.) The tables below are written as the sets they are, a row a
+ * complaint, and are tried against the plain code on every pair and triple of bytes in the tests.
+ */
+#include "json/index.h"
+
+#ifdef __x86_64__
+
+#include <immintrin.h>
+
+#define AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt,pclmul")))
+
+bool mp_json_has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt") &&
+           __builtin_cpu_supports("pclmul");
+}
+
+/* The complaints about a pair of bytes. */
+enum {
+    TOO_SHORT = 1 << 0,  /* 11______ then no continuation */
+    TOO_LONG = 1 << 1,   /* 0_______ then a continuation */
+    OVERLONG_2 = 1 << 2, /* 1100000_ then a continuation: fits one byte */
+    OVERLONG_3 = 1 << 3, /* 11100000 100_____: fits two */
+    OVERLONG_4 = 1 << 4, /* 11110000 1000____: fits three; also 1111{0101 and up} 1000____ */
+    SURROGATE = 1 << 5,  /* 11101101 101_____: U+D800 to U+DFFF */
+    TOO_LARGE = 1 << 6,  /* 1111{0100 and up} 1001____ or 101_____: beyond U+10FFFF */
+    TWO_CONTS = 1 << 7,  /* two continuations: wrong unless a longer character calls for them */
+};
+
+/* OVERLONG_4 with a lead from 11110101 on is beyond U+10FFFF too; the two share a bit, since the
+ * second byte (1000____) is the same and the lead tells them apart. */
+#define BEYOND_1000 OVERLONG_4
+
+#define PAIR_ANY_LOW (TOO_SHORT | TOO_LONG | TWO_CONTS) /* complaints that ask no low half */
+
+/* clang-format off */
+static const uint8_t lead_high[16] = { /* by the high half of the byte before */
+    TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG,
+    TWO_CONTS, TWO_CONTS, TWO_CONTS, TWO_CONTS,
+    TOO_SHORT | OVERLONG_2,
+    TOO_SHORT,
+    TOO_SHORT | OVERLONG_3 | SURROGATE,
+    TOO_SHORT | OVERLONG_4 | TOO_LARGE | BEYOND_1000,
+};
+static const uint8_t lead_low[16] = { /* by its low half */
+    PAIR_ANY_LOW | OVERLONG_2 | OVERLONG_3 | OVERLONG_4,
+    PAIR_ANY_LOW | OVERLONG_2,
+    PAIR_ANY_LOW, PAIR_ANY_LOW,
+    PAIR_ANY_LOW | TOO_LARGE,
+    PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000, PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000,
+    PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000, PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000,
+    PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000, PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000,
+    PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000, PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000,
+    PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000 | SURROGATE,
+    PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000, PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000,
+};
+#define CONT (TOO_LONG | TWO_CONTS | OVERLONG_2)
+static const uint8_t next_high[16] = { /* by the high half of the byte itself */
+    TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT,
+    CONT | OVERLONG_3 | OVERLONG_4,
+    CONT | OVERLONG_3 | TOO_LARGE,
+    CONT | SURROGATE | TOO_LARGE,
+    CONT | SURROGATE | TOO_LARGE,
+    TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT,
+};
+/* clang-format on */
+
+struct utf8_state {
+    __m256i table_lead_high, table_lead_low, table_next_high;
+    __m256i last;  /* the vector before */
+    __m256i wrong; /* not 0: complaints so far */
+};
+
+static inline AVX2 __m256i load_table(const uint8_t table[16])
+{
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)table));
+}
+
+static inline AVX2 struct utf8_state utf8_begin(void)
+{
+    return (struct utf8_state){
+        .table_lead_high = load_table(lead_high),
+        .table_lead_low = load_table(lead_low),
+        .table_next_high = load_table(next_high),
+        .last = _mm256_setzero_si256(),
+        .wrong = _mm256_setzero_si256(),
+    };
+}
+
+static inline AVX2 __m256i high_halves(__m256i bytes)
+{
+    return _mm256_and_si256(_mm256_srli_epi16(bytes, 4), _mm256_set1_epi8(0x0f));
+}
+
+/* Judges 32 bytes, given the 32 before. */
+static inline AVX2 void utf8_vector(struct utf8_state *utf8, __m256i bytes)
+{
+    /* the bytes one, two and three places earlier */
+    __m256i middle = _mm256_permute2x128_si256(utf8->last, bytes, 0x21);
+    __m256i before1 = _mm256_alignr_epi8(bytes, middle, 15);
+    __m256i before2 = _mm256_alignr_epi8(bytes, middle, 14);
+    __m256i before3 = _mm256_alignr_epi8(bytes, middle, 13);
+    __m256i low = _mm256_and_si256(before1, _mm256_set1_epi8(0x0f));
+    __m256i pairs = _mm256_and_si256(
+        _mm256_and_si256(_mm256_shuffle_epi8(utf8->table_lead_high, high_halves(before1)),
+                         _mm256_shuffle_epi8(utf8->table_lead_low, low)),
+        _mm256_shuffle_epi8(utf8->table_next_high, high_halves(bytes)));
+    /* the high bit stays where the byte must be the third or fourth of a character */
+    __m256i third = _mm256_subs_epu8(before2, _mm256_set1_epi8((char)(0xe0 - 0x80)));
+    __m256i fourth = _mm256_subs_epu8(before3, _mm256_set1_epi8((char)(0xf0 - 0x80)));
+    __m256i must =
+        _mm256_and_si256(_mm256_or_si256(third, fourth), _mm256_set1_epi8((char)TWO_CONTS));
+
+    utf8->wrong = _mm256_or_si256(utf8->wrong, _mm256_xor_si256(must, pairs));
+    utf8->last = bytes;
+}
+
+/* The vector before ended inside a character, and no continuation comes: wrong. */
+static inline AVX2 void utf8_cut(struct utf8_state *utf8)
+{
+    /* leads that want more bytes than are left: any in the last place, three in the last but one,
+     * four in the one before */
+    const __m256i most = _mm256_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+                                          -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+                                          -1, (char)(0xf0 - 1), (char)(0xe0 - 1), (char)(0xc0 - 1));
+
+    utf8->wrong = _mm256_or_si256(utf8->wrong, _mm256_subs_epu8(utf8->last, most));
+}
+
+static inline AVX2 uint64_t equal_bytes(__m256i low, __m256i high, char byte)
+{
+    __m256i wanted = _mm256_set1_epi8(byte);
+    uint32_t a = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, wanted));
+    uint32_t b = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, wanted));
+
+    return (uint64_t)b << 32 | a;
+}
+
+/* Bytes below 0x20. */
+static inline AVX2 uint64_t control_bytes(__m256i low, __m256i high)
+{
+    __m256i top = _mm256_set1_epi8(0x1f);
+    uint32_t a = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(low, top), top));
+    uint32_t b = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(high, top), top));
+
+    return (uint64_t)b << 32 | a;
+}
+
+/* Bit k becomes the sum, modulo 2, of the bits 0 to k: a carry-less product with all ones. */
+static inline AVX2 uint64_t prefix_xor(uint64_t bits)
+{
+    __m128i product =
+        _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t)bits), _mm_set1_epi8((char)0xff), 0);
+
+    return (uint64_t)_mm_cvtsi128_si64(product);
+}
+
+static inline AVX2 void mark_block(struct mp_json_marks *marks, struct utf8_state *utf8,
+                                   const char *block, uint32_t at)
+{
+    __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)block);
+    __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(block + 32));
+    uint64_t quotes = equal_bytes(low, high, '"');
+    uint64_t inside;
+
+    quotes &= ~mp_json_mark_escapes(marks, equal_bytes(low, high, '\\'), at);
+    inside = prefix_xor(quotes) ^ marks->in_string;
+    mp_json_mark_closers(marks, quotes & ~inside, at);
+    marks->bad |= control_bytes(low, high) & inside;
+    marks->in_string = (uint64_t)((int64_t)inside >> 63);
+
+    if (_mm256_movemask_epi8(_mm256_or_si256(low, high))) {
+        utf8_vector(utf8, low);
+        utf8_vector(utf8, high);
+    } else {
+        utf8_cut(utf8);
+        utf8->last = high;
+    }
+}
+
+AVX2 bool mp_json_index_avx2(struct mp_json_index *index, const char *data, size_t size)
+{
+    struct mp_json_marks marks = mp_json_marks_begin(index);
+    struct utf8_state utf8 = utf8_begin();
+    char tail[MP_JSON_BLOCK];
+    size_t at;
+
+    for (at = 0; at + MP_JSON_BLOCK <= size; at += MP_JSON_BLOCK)
+        mark_block(&marks, &utf8, data + at, (uint32_t)at);
+    if (at < size) {
+        mp_json_block_tail(tail, data + at, size - at);
+        mark_block(&marks, &utf8, tail, (uint32_t)at);
+    }
+    utf8_cut(&utf8);
+    return mp_json_marks_end(&marks) && _mm256_testz_si256(utf8.wrong, utf8.wrong);
+}
+
+#endif

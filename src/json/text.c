@@ -1,0 +1,156 @@
+#include "json/text.h"
+
+#include "json/utf8.h"
+
+#include <assert.h>
+
+/* What a letter after the backslash stands for; 0: no such escape ('u' is read apart). */
+static const unsigned char escape_value[256] = {
+    ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+    ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
+};
+/* The letter that stands for a byte; 0: none. */
+static const char escape_letter[256] = {
+    ['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
+    ['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't',
+};
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+/* Reads backslash, u and four hex digits; false when that is not what stands there. */
+static bool read_unit(const char *at, const char *end, uint32_t *ret)
+{
+    uint32_t unit = 0;
+
+    if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
+        return false;
+    for (int k = 2; k < 6; k++) {
+        int digit = hex_digit(at[k]);
+
+        if (digit < 0)
+            return false;
+        unit = unit << 4 | (uint32_t)digit;
+    }
+    *ret = unit;
+    return true;
+}
+
+unsigned mp_json_escape_read(const char *at, const char *end, uint32_t *ret_character,
+                             enum mp_json_fault *ret_fault)
+{
+    uint32_t high, low;
+
+    assert(at < end);
+    assert(at[0] == '\\');
+    *ret_fault = MP_JSON_ESCAPE;
+    if (end - at < 2)
+        return 0;
+    if (at[1] != 'u') {
+        *ret_character = escape_value[(unsigned char)at[1]];
+        return *ret_character ? 2 : 0;
+    }
+    if (!read_unit(at, end, &high))
+        return 0;
+    if (high < 0xd800 || high > 0xdfff) {
+        *ret_character = high;
+        return 6;
+    }
+    *ret_fault = MP_JSON_SURROGATE;
+    if (high > 0xdbff || !read_unit(at + 6, end, &low) || low < 0xdc00 || low > 0xdfff)
+        return 0;
+    *ret_character = 0x10000 + ((high - 0xd800) << 10 | (low - 0xdc00));
+    return 12;
+}
+
+bool mp_json_escape_minimal(const char *at, unsigned length, uint32_t character)
+{
+    if (length == 2)
+        return at[1] != '/';
+    if (character >= 0x20 || escape_letter[character])
+        return false;
+    return at[5] < 'A' || at[5] > 'F'; /* \u00xx lower case */
+}
+
+size_t mp_json_text_decode(const char *data, size_t from, size_t end, const uint32_t *escapes,
+                           char *out)
+{
+    char *begin = out;
+
+    while (*escapes < end) {
+        size_t at = *escapes;
+        enum mp_json_fault fault;
+        uint32_t character;
+        unsigned length = mp_json_escape_read(data + at, data + end, &character, &fault);
+
+        if (!length)
+            return SIZE_MAX;
+        memcpy(out, data + from, at - from);
+        out += at - from;
+        out += mp_json_utf8_put(out, character);
+        from = at + length;
+        escapes += length == 12 ? 2 : 1;
+    }
+    memcpy(out, data + from, end - from);
+    return (size_t)(out - begin) + end - from;
+}
+
+/* Writes a character that was escaped the way compact text does; gives its length. */
+static size_t put_minimal(char *out, uint32_t character)
+{
+    static const char hex[] = "0123456789abcdef";
+
+    if (character < 0x80 && escape_letter[character]) {
+        out[0] = '\\';
+        out[1] = escape_letter[character];
+        return 2;
+    }
+    if (character >= 0x20)
+        return mp_json_utf8_put(out, character);
+    memcpy(out, "\\u00", 4);
+    out[4] = hex[character >> 4];
+    out[5] = hex[character & 15];
+    return 6;
+}
+
+size_t mp_json_text_compact(const char *data, size_t from, size_t end, const uint32_t *closers,
+                            const uint32_t *escapes, char *out)
+{
+    char *begin = out;
+
+    while (from < end) {
+        size_t closer;
+
+        if (data[from] != '"') {
+            *out = data[from++];
+            out += *out != ' ' && *out != '\t' && *out != '\n' && *out != '\r';
+            continue;
+        }
+        closer = *closers++;
+        for (; *escapes < closer; escapes++) {
+            size_t at = *escapes;
+            enum mp_json_fault fault;
+            uint32_t character;
+            unsigned length = mp_json_escape_read(data + at, data + closer, &character, &fault);
+
+            assert(length); /* the value is known to be good */
+            memcpy(out, data + from, at - from);
+            out += at - from;
+            out += put_minimal(out, character);
+            from = at + length;
+            escapes += length == 12;
+        }
+        memcpy(out, data + from, closer + 1 - from); /* the closing quote too */
+        out += closer + 1 - from;
+        from = closer + 1;
+    }
+    return (size_t)(out - begin);
+}
