@@ -28,6 +28,18 @@ static bool fits(const struct mp_builder *builder, struct mp_type live)
            (builder->lane == MP_LANE_INT || builder->lane == MP_LANE_MIXED);
 }
 
+/* No more values come, so what is to be DOUBLE becomes it now, before the rescued column is asked
+ * for: an integer may be rounded by it. */
+static void settle_double(struct mp_batch *batch, struct mp_builder *builder,
+                          const struct mp_live_column *column)
+{
+    bool number = builder->lane == MP_LANE_INT || builder->lane == MP_LANE_MIXED;
+
+    if (column ? number && column->type.id == MP_TYPE_DOUBLE
+               : builder->lane == MP_LANE_MIXED && builder->type.id == MP_TYPE_NONE)
+        mp_builder_to_double(batch, builder);
+}
+
 static bool wants_stamp(const struct mp_batch *batch)
 {
     return batch->options.inserted_at_name.size > 0;
@@ -67,6 +79,7 @@ enum mp_code mp_batch_plan(struct mp_batch *batch, const struct mp_schema *live,
         if (column && builder->values && !fits(builder, column->type))
             return mp_err_set(err, MP_CHANGED, "column \"%.*s\" has another type now",
                               MP_STR_ARG(builder->name));
+        settle_double(batch, builder, column);
         if (column && builder->lane == MP_LANE_MIXED && column->type.id == MP_TYPE_INT64)
             batch->widen[plan.widen_count++] = column->field_id;
         else if (column)
@@ -160,15 +173,6 @@ void mp_batch_seal(struct mp_batch *batch, const struct mp_schema *live, int64_t
     struct mp_builder *builder;
 
     assert(!batch->sealed);
-    for (uint32_t i = 0; i < batch->builder_count; i++) {
-        const struct mp_live_column *column;
-
-        builder = &batch->builders[i];
-        column = live_column(batch, live, builder->name);
-        if (column && column->type.id == MP_TYPE_DOUBLE &&
-            (builder->lane == MP_LANE_INT || builder->lane == MP_LANE_MIXED))
-            mp_builder_to_double(batch, builder);
-    }
     if (wants_stamp(batch)) {
         builder = own_builder(batch, batch->options.inserted_at_name, MP_TYPE(TIMESTAMPTZ));
         build_stamp(batch, builder, inserted_at_us);
