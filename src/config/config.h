@@ -5,11 +5,11 @@
  * before the first socket.
  *
  * Order    settings are read in a fixed order, so of several faults always the same is reported:
- *          topic, destination, ordinal and replicas, the destination's own, group, KAFKA_CONSUMER_*,
- *          filters, sort, pins, variants, bootstrap servers, numbers, offset reset, HTTP port,
- *          include list, telemetry.
- * Memory   all texts lie in the arena given to load, each with a NUL behind it.
- * Secrets  no function of this room puts a secret into an error, a warning or a printed table.
+ *          topic, destination, ordinal and replicas, the destination's own, group,
+ * KAFKA_CONSUMER_*, filters, sort, pins, variants, bootstrap servers, numbers, offset reset, HTTP
+ * port, include list, telemetry. Memory   all texts lie in the arena given to load, each with a NUL
+ * behind it. Secrets  no function of this room puts a secret into an error, a warning or a printed
+ * table.
  */
 #ifndef MP_CONFIG_CONFIG_H
 #define MP_CONFIG_CONFIG_H
@@ -39,7 +39,7 @@ struct mp_config_pair {
 struct mp_config_filter {
     struct mp_str field; /* empty: no filter */
     bool integer;
-    const int64_t *integers; /* [count] where integer */
+    const int64_t *integers;    /* [count] where integer */
     const struct mp_str *texts; /* [count] */
     uint32_t count;
 };
@@ -58,7 +58,7 @@ struct mp_config_s3 {
 
 struct mp_config_kafka {
     struct mp_str bootstrap_servers, topic, group;
-    struct mp_str client_id; /* "millpond-{topic}-{table}-{ordinal}" */
+    struct mp_str client_id;                  /* "millpond-{topic}-{table}-{ordinal}" */
     const struct mp_config_pair *passthrough; /* client keys, in the order of the environment */
     uint32_t passthrough_count;
     int32_t fetch_bytes_min, fetch_wait_ms_max, stats_interval_ms;

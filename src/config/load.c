@@ -48,8 +48,7 @@ static enum mp_code read_destination(struct mp_reader *r, const struct mp_config
 static enum mp_code read_ordinal(struct mp_reader *r, const struct mp_config_options *options)
 {
     struct mp_config *config = r->config;
-    enum mp_setting_id id =
-        mp_read_given(r, MP_SET_POD_NAME) ? MP_SET_POD_NAME : MP_SET_HOSTNAME;
+    enum mp_setting_id id = mp_read_given(r, MP_SET_POD_NAME) ? MP_SET_POD_NAME : MP_SET_HOSTNAME;
     struct mp_str digits;
     int64_t ordinal, replicas;
     size_t start;
@@ -72,8 +71,8 @@ static enum mp_code read_ordinal(struct mp_reader *r, const struct mp_config_opt
         if (config->pod.data[start - 1] < '0' || config->pod.data[start - 1] > '9')
             break;
     digits = mp_str_n(config->pod.data + start, config->pod.size - start);
-    if (!start || config->pod.data[start - 1] != '-' ||
-        !mp_text_integer(digits, &ordinal, &fits) || !fits || ordinal > INT32_MAX)
+    if (!start || config->pod.data[start - 1] != '-' || !mp_text_integer(digits, &ordinal, &fits) ||
+        !fits || ordinal > INT32_MAX)
         return fault(r, id, "a name that ends in a hyphen and the ordinal, such as millpond-3");
     code = mp_read_int(r, MP_SET_REPLICA_COUNT, &replicas);
     if (code)
@@ -123,11 +122,11 @@ static enum mp_code read_rds(struct mp_reader *r)
     mp_text_conninfo(&conninfo, "dbname", database);
     mp_text_conninfo(&conninfo, "user", user);
     mp_text_conninfo(&conninfo, "password", password);
-    config->ducklake.catalog = mp_str_c(mp_arena_printf(
-        r->arena, "postgres:%.*s", (int)conninfo.size, conninfo.data));
+    config->ducklake.catalog =
+        mp_str_c(mp_arena_printf(r->arena, "postgres:%.*s", (int)conninfo.size, conninfo.data));
     config->ducklake.catalog_name = mp_str_c(mp_arena_printf(
-        r->arena, "%s:%s/%s", mp_setting_shown(r->arena, MP_SET_DUCKLAKE_RDS_HOST, host),
-        port_text, mp_setting_shown(r->arena, MP_SET_DUCKLAKE_RDS_DATABASE, database)));
+        r->arena, "%s:%s/%s", mp_setting_shown(r->arena, MP_SET_DUCKLAKE_RDS_HOST, host), port_text,
+        mp_setting_shown(r->arena, MP_SET_DUCKLAKE_RDS_DATABASE, database)));
     mp_buf_fini(&conninfo);
     return MP_OK;
 }
@@ -227,10 +226,9 @@ static enum mp_code read_ducklake(struct mp_reader *r)
     config->partition_by = mp_text_trim(config->partition_by);
     if (config->partition_by.size &&
         !mp_partition_check(r->arena, config->partition_by, true, &wrong))
-        return mp_err_set(r->err, MP_BAD_CONFIG, "DUCKLAKE_PARTITION_BY is \"%s\": %s",
-                          mp_setting_shown(r->arena, MP_SET_DUCKLAKE_PARTITION_BY,
-                                           config->partition_by),
-                          wrong);
+        return mp_err_set(
+            r->err, MP_BAD_CONFIG, "DUCKLAKE_PARTITION_BY is \"%s\": %s",
+            mp_setting_shown(r->arena, MP_SET_DUCKLAKE_PARTITION_BY, config->partition_by), wrong);
     code = mp_read_int(r, MP_SET_DUCKLAKE_MAX_RETRY_COUNT, &retries);
     if (!code)
         code = read_ducklake_s3(r);
@@ -255,8 +253,8 @@ static bool name_ok(struct mp_str name, const char *first, const char *rest, siz
     return ok;
 }
 
-#define SMALL "abcdefghijklmnopqrstuvwxyz"
-#define LARGE "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define SMALL  "abcdefghijklmnopqrstuvwxyz"
+#define LARGE  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS "0123456789"
 
 static bool hoglake_name_ok(struct mp_str name)
@@ -367,11 +365,12 @@ static enum mp_code read_hoglake_budget(struct mp_reader *r)
         return code;
     worst = longest_write_s(attempts, request_s);
     if (worst > alive_s_max)
-        return mp_err_set(r->err, MP_BAD_CONFIG,
-                          "HOGLAKE_MAX_RETRY_COUNT %lld with HOGLAKE_REQUEST_TIMEOUT_S %g makes one "
-                          "write last up to %.2f s, above the %.0f s after which the process counts "
-                          "as dead: lower one of them",
-                          (long long)attempts, request_s, worst, alive_s_max);
+        return mp_err_set(
+            r->err, MP_BAD_CONFIG,
+            "HOGLAKE_MAX_RETRY_COUNT %lld with HOGLAKE_REQUEST_TIMEOUT_S %g makes one "
+            "write last up to %.2f s, above the %.0f s after which the process counts "
+            "as dead: lower one of them",
+            (long long)attempts, request_s, worst, alive_s_max);
     hoglake->attempts_max = (uint32_t)attempts;
     hoglake->upload_concurrency = (uint32_t)uploads;
     return MP_OK;
@@ -433,12 +432,12 @@ static enum mp_code read_group(struct mp_reader *r, const struct mp_config_optio
     if (code)
         return code;
     if (!config->kafka.group.size)
-        config->kafka.group = mp_str_c(
-            mp_arena_printf(r->arena, "millpond-%s%.*s-%.*s", hoglake ? "hoglake-" : "",
-                            MP_STR_ARG(config->kafka.topic), MP_STR_ARG(config->table)));
-    config->kafka.client_id = mp_str_c(
-        mp_arena_printf(r->arena, "millpond-%.*s-%.*s-%u", MP_STR_ARG(config->kafka.topic),
-                        MP_STR_ARG(config->table), (unsigned)config->ordinal));
+        config->kafka.group =
+            mp_str_c(mp_arena_printf(r->arena, "millpond-%s%.*s-%.*s", hoglake ? "hoglake-" : "",
+                                     MP_STR_ARG(config->kafka.topic), MP_STR_ARG(config->table)));
+    config->kafka.client_id =
+        mp_str_c(mp_arena_printf(r->arena, "millpond-%.*s-%.*s-%u", MP_STR_ARG(config->kafka.topic),
+                                 MP_STR_ARG(config->table), (unsigned)config->ordinal));
     config->pipeline = mp_str_c(mp_arena_printf(
         r->arena, "%.*s-%.*s", MP_STR_ARG(config->kafka.topic), MP_STR_ARG(config->table)));
     config->author = mp_str_c(mp_arena_printf(
@@ -508,8 +507,9 @@ static enum mp_code read_passthrough(struct mp_reader *r, const struct mp_config
         pairs[count++] = (struct mp_config_pair){key, mp_arena_str(r->arena, mp_str_c(equal + 1))};
     }
     if (singular && !plural)
-        mp_config_warn(r, "KAFKA_CONSUMER_SASL_MECHANISM is the older spelling: AWS sign-in is only "
-                          "looked for in KAFKA_CONSUMER_SASL_MECHANISMS");
+        mp_config_warn(r,
+                       "KAFKA_CONSUMER_SASL_MECHANISM is the older spelling: AWS sign-in is only "
+                       "looked for in KAFKA_CONSUMER_SASL_MECHANISMS");
     r->config->kafka.passthrough = pairs;
     r->config->kafka.passthrough_count = count;
     return MP_OK;
@@ -539,9 +539,11 @@ static enum mp_code read_filter(struct mp_reader *r, enum mp_setting_id field_id
         return code;
     texts = mp_text_split(r->arena, values, ',', &count);
     if (!count)
-        return mp_err_set(r->err, MP_BAD_CONFIG, "%s is \"%s\" and names no value for %s: allowed "
-                          "is a list separated by commas", name_of(values_id),
-                          mp_setting_shown(r->arena, values_id, values), name_of(field_id));
+        return mp_err_set(r->err, MP_BAD_CONFIG,
+                          "%s is \"%s\" and names no value for %s: allowed "
+                          "is a list separated by commas",
+                          name_of(values_id), mp_setting_shown(r->arena, values_id, values),
+                          name_of(field_id));
     integers = mp_arena_take(r->arena, count * sizeof(*integers));
     ret->integer = true;
     for (uint32_t i = 0; i < count; i++) {
@@ -559,9 +561,8 @@ static enum mp_code read_filter(struct mp_reader *r, enum mp_setting_id field_id
 
 static enum mp_code read_filters(struct mp_reader *r, const struct mp_config_options *options)
 {
-    enum mp_code code =
-        read_filter(r, MP_SET_MILLPOND_FILTER_KEEP_FIELD_NAME, MP_SET_MILLPOND_FILTER_VALUES,
-                    &r->config->keep);
+    enum mp_code code = read_filter(r, MP_SET_MILLPOND_FILTER_KEEP_FIELD_NAME,
+                                    MP_SET_MILLPOND_FILTER_VALUES, &r->config->keep);
 
     (void)options;
     if (!code)
@@ -605,9 +606,9 @@ static enum mp_code read_sort(struct mp_reader *r, const struct mp_config_option
 static const struct {
     const char *name;
     enum mp_type_id type;
-} pin_types[] = {{"bigint", MP_TYPE_INT64},        {"boolean", MP_TYPE_BOOL},
-                 {"double", MP_TYPE_DOUBLE},       {"timestamptz", MP_TYPE_TIMESTAMPTZ},
-                 {"uuid", MP_TYPE_UUID},           {"varchar", MP_TYPE_VARCHAR}};
+} pin_types[] = {{"bigint", MP_TYPE_INT64},  {"boolean", MP_TYPE_BOOL},
+                 {"double", MP_TYPE_DOUBLE}, {"timestamptz", MP_TYPE_TIMESTAMPTZ},
+                 {"uuid", MP_TYPE_UUID},     {"varchar", MP_TYPE_VARCHAR}};
 
 static enum mp_type_id pin_type(struct mp_str name)
 {
@@ -639,8 +640,7 @@ static enum mp_code pin_add(struct mp_reader *r, struct mp_config_pin *pins, str
                           "%s has \"%s\": allowed is column:type, separated by commas", name_of(id),
                           mp_setting_shown(r->arena, id, entry));
     name = mp_text_trim(mp_str_n(entry.data, (size_t)(colon - entry.data)));
-    type_name = mp_text_trim(
-        mp_str_n(colon + 1, (size_t)(entry.data + entry.size - (colon + 1))));
+    type_name = mp_text_trim(mp_str_n(colon + 1, (size_t)(entry.data + entry.size - (colon + 1))));
     type = pin_type(type_name);
     if (!name.size || type == MP_TYPE_NONE)
         return mp_err_set(r->err, MP_BAD_CONFIG,
@@ -727,8 +727,7 @@ static enum mp_code check_uuid_filter(struct mp_reader *r, enum mp_setting_id va
 
 static enum mp_code check_uuid_filters(struct mp_reader *r, const struct mp_config_options *options)
 {
-    enum mp_code code =
-        check_uuid_filter(r, MP_SET_MILLPOND_FILTER_VALUES, &r->config->keep);
+    enum mp_code code = check_uuid_filter(r, MP_SET_MILLPOND_FILTER_VALUES, &r->config->keep);
 
     (void)options;
     if (!code)
@@ -818,10 +817,11 @@ static enum mp_code read_quarantine(struct mp_reader *r, const struct mp_config_
     if (table.size && !(hoglake ? hoglake_name_ok(table) : mp_text_identifier(table)))
         return fault(r, id, mp_setting_allowed(r->arena, MP_SET_DUCKLAKE_TABLE));
     if (table.size && same_column(config, table, config->table))
-        return mp_err_set(r->err, MP_BAD_CONFIG,
-                          "MILLPOND_QUARANTINE_TABLE is \"%.*s\", the table of the rows themselves: "
-                          "allowed is another one",
-                          MP_STR_ARG(table));
+        return mp_err_set(
+            r->err, MP_BAD_CONFIG,
+            "MILLPOND_QUARANTINE_TABLE is \"%.*s\", the table of the rows themselves: "
+            "allowed is another one",
+            MP_STR_ARG(table));
     config->quarantine_table = table;
     return MP_OK;
 }
@@ -839,12 +839,16 @@ static enum mp_code read_brokers(struct mp_reader *r, const struct mp_config_opt
 
 static enum mp_code read_numbers(struct mp_reader *r, const struct mp_config_options *options)
 {
-    static const enum mp_setting_id ids[] = {
-        MP_SET_FLUSH_SIZE,           MP_SET_FLUSH_INTERVAL_MS,
-        MP_SET_FETCH_MIN_BYTES,      MP_SET_FETCH_MAX_WAIT_MS,
-        MP_SET_CONSUME_BATCH_SIZE,   MP_SET_STATS_INTERVAL_MS,
-        MP_SET_MILLPOND_MAX_COLUMNS, MP_SET_MILLPOND_OUTAGE_MS_MAX,
-        MP_SET_MILLPOND_COMPRESSION_LEVEL, MP_SET_MILLPOND_ENCODE_THREADS};
+    static const enum mp_setting_id ids[] = {MP_SET_FLUSH_SIZE,
+                                             MP_SET_FLUSH_INTERVAL_MS,
+                                             MP_SET_FETCH_MIN_BYTES,
+                                             MP_SET_FETCH_MAX_WAIT_MS,
+                                             MP_SET_CONSUME_BATCH_SIZE,
+                                             MP_SET_STATS_INTERVAL_MS,
+                                             MP_SET_MILLPOND_MAX_COLUMNS,
+                                             MP_SET_MILLPOND_OUTAGE_MS_MAX,
+                                             MP_SET_MILLPOND_COMPRESSION_LEVEL,
+                                             MP_SET_MILLPOND_ENCODE_THREADS};
     struct mp_config *config = r->config;
     int64_t numbers[sizeof(ids) / sizeof(*ids)];
     long cores = options->cores ? (long)options->cores : sysconf(_SC_NPROCESSORS_ONLN);
@@ -908,8 +912,9 @@ static enum mp_code read_watching(struct mp_reader *r, const struct mp_config_op
     config->log_level = levels[level];
     config->log_json = mp_str_eq_fold(format, MP_STR("json"));
     if (!config->log_json && !mp_str_eq_fold(format, MP_STR("text")))
-        mp_config_warn(r, "MILLPOND_LOG_FORMAT is \"%s\", which is neither json nor text: lines are "
-                          "plain text",
+        mp_config_warn(r,
+                       "MILLPOND_LOG_FORMAT is \"%s\", which is neither json nor text: lines are "
+                       "plain text",
                        mp_setting_shown(r->arena, MP_SET_MILLPOND_LOG_FORMAT, format));
     return MP_OK;
 }
@@ -934,7 +939,8 @@ static bool header_ok(struct mp_str name, struct mp_str value)
     bool ok = true;
 
     for (size_t i = 0; i < name.size; i++)
-        ok &= name.data[i] > 0x20 && name.data[i] < 0x7f && !strchr("()<>@,;:\\\"/[]?={}", name.data[i]);
+        ok &= name.data[i] > 0x20 && name.data[i] < 0x7f &&
+              !strchr("()<>@,;:\\\"/[]?={}", name.data[i]);
     for (size_t i = 0; i < value.size; i++)
         ok &= (unsigned char)value.data[i] >= 0x20 && value.data[i] != 0x7f;
     return ok;
@@ -974,8 +980,8 @@ static enum mp_code read_include(struct mp_reader *r, const struct mp_config_opt
         code = mp_read_seconds(r, MP_SET_MILLPOND_INCLUDE_VALUES_STARTUP_TIMEOUT_S, &seconds,
                                &include->start_ms_max);
     if (!code)
-        code = mp_read_text(r, MP_SET_MILLPOND_INCLUDE_VALUES_AUTH_HEADER_NAME,
-                            &include->header_name);
+        code =
+            mp_read_text(r, MP_SET_MILLPOND_INCLUDE_VALUES_AUTH_HEADER_NAME, &include->header_name);
     if (!code)
         code = mp_read_text(r, MP_SET_MILLPOND_INCLUDE_VALUES_AUTH_TOKEN, &include->header_value);
     if (code)
@@ -1003,16 +1009,16 @@ static enum mp_code read_telemetry(struct mp_reader *r, const struct mp_config_o
     const struct {
         enum mp_setting_id id;
         struct mp_str *ret;
-    } texts[] = {{MP_SET_POSTHOG_PROJECT_TOKEN, &telemetry->token},
-                 {MP_SET_POSTHOG_LOGS_ENDPOINT, &telemetry->endpoint},
-                 {MP_SET_MILLPOND_SERVICE_NAMESPACE, &telemetry->namespace_name},
-                 {MP_SET_MILLPOND_SERVICE_INSTANCE_ID, &telemetry->instance_id},
-                 {MP_SET_MILLPOND_SERVICE_VERSION, &telemetry->version},
-                 {MP_SET_OTEL_RESOURCE_ATTRIBUTES, &telemetry->attributes},
-                 {mp_read_given(r, MP_SET_AWS_REGION) ? MP_SET_AWS_REGION
-                                                      : MP_SET_AWS_DEFAULT_REGION,
-                  &r->config->kafka.aws_region},
-                 {MP_SET_AWS_ROLE_SESSION_NAME, &r->config->kafka.aws_role_session_name}};
+    } texts[] = {
+        {MP_SET_POSTHOG_PROJECT_TOKEN, &telemetry->token},
+        {MP_SET_POSTHOG_LOGS_ENDPOINT, &telemetry->endpoint},
+        {MP_SET_MILLPOND_SERVICE_NAMESPACE, &telemetry->namespace_name},
+        {MP_SET_MILLPOND_SERVICE_INSTANCE_ID, &telemetry->instance_id},
+        {MP_SET_MILLPOND_SERVICE_VERSION, &telemetry->version},
+        {MP_SET_OTEL_RESOURCE_ATTRIBUTES, &telemetry->attributes},
+        {mp_read_given(r, MP_SET_AWS_REGION) ? MP_SET_AWS_REGION : MP_SET_AWS_DEFAULT_REGION,
+         &r->config->kafka.aws_region},
+        {MP_SET_AWS_ROLE_SESSION_NAME, &r->config->kafka.aws_role_session_name}};
     enum mp_code code = MP_OK;
 
     (void)options;
@@ -1032,13 +1038,14 @@ static enum mp_code note_ignored(struct mp_reader *r, const struct mp_config_opt
     for (unsigned i = 0; i < MP_SET_COUNT; i++)
         if (mp_settings[i].flags & MP_FLAG_IGNORED && mp_read_given(r, i) &&
             r->config->destination == MP_DESTINATION_DUCKLAKE) {
-            names = mp_arena_printf(r->arena, "%s%s%s", names, count ? ", " : "",
-                                    mp_settings[i].name);
+            names =
+                mp_arena_printf(r->arena, "%s%s%s", names, count ? ", " : "", mp_settings[i].name);
             count++;
         }
     if (count)
-        mp_config_warn(r, "%s: accepted, but without effect, since there is no DuckDB in this "
-                          "process",
+        mp_config_warn(r,
+                       "%s: accepted, but without effect, since there is no DuckDB in this "
+                       "process",
                        names);
     mp_config_slips(r);
     return MP_OK;
@@ -1050,11 +1057,11 @@ enum mp_code mp_config_load(struct mp_arena *arena, char *const *environment,
 {
     static const struct mp_config_options no_options;
     static enum mp_code (*const steps[])(struct mp_reader *, const struct mp_config_options *) = {
-        read_topic,   read_destination, read_ordinal,       read_destination_own,
-        read_group,   read_passthrough, read_filters,       read_sort,
-        read_pins,    check_uuid_filters, read_variants,    read_rescue,
-        read_quarantine, read_brokers,  read_numbers,       read_reset,
-        read_watching, read_include,    read_telemetry,     note_ignored};
+        read_topic,      read_destination,   read_ordinal,   read_destination_own,
+        read_group,      read_passthrough,   read_filters,   read_sort,
+        read_pins,       check_uuid_filters, read_variants,  read_rescue,
+        read_quarantine, read_brokers,       read_numbers,   read_reset,
+        read_watching,   read_include,       read_telemetry, note_ignored};
     struct mp_reader r = {.arena = arena,
                           .environment = environment,
                           .err = err,

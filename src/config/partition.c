@@ -66,8 +66,7 @@ static bool key_eq(const struct key *a, const struct key *b)
            a->buckets == b->buckets;
 }
 
-bool mp_partition_check(struct mp_arena *arena, struct mp_str text, bool ducklake,
-                        const char **ret)
+bool mp_partition_check(struct mp_arena *arena, struct mp_str text, bool ducklake, const char **ret)
 {
     const char *forms = ducklake ? ducklake_forms : hoglake_forms;
     uint32_t count;
@@ -85,8 +84,8 @@ bool mp_partition_check(struct mp_arena *arena, struct mp_str text, bool ducklak
             if (key_eq(&keys[i], &keys[j]))
                 fault = "is there twice";
         if (fault) {
-            *ret = mp_arena_printf(arena, "key \"%.*s\" %s; %s", MP_STR_ARG(texts[i]), fault,
-                                   forms);
+            *ret =
+                mp_arena_printf(arena, "key \"%.*s\" %s; %s", MP_STR_ARG(texts[i]), fault, forms);
             return false;
         }
     }

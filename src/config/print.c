@@ -12,12 +12,30 @@ static const char *const section_names[MP_SECTION_COUNT] = {
 
 /* Client keys whose values are no secret; those of all others are hidden. */
 static const struct mp_str plain_keys[] = {
-    {"security.protocol", 17}, {"sasl.mechanism", 14},   {"client.", 7},    {"fetch.", 6},
-    {"max.", 4},               {"queued.", 7},           {"socket.", 7},    {"session.", 8},
-    {"heartbeat.", 10},        {"metadata.", 9},         {"reconnect.", 10}, {"topic.", 6},
-    {"broker.", 7},            {"api.", 4},              {"debug", 5},      {"isolation.level", 15},
-    {"check.crcs", 10},        {"group.instance.id", 17}, {"test.mock.", 10}, {"retry.", 6},
-    {"bootstrap.servers", 17}, {"ssl.ca.location", 15},  {"log.", 4},       {"message.", 8},
+    {"security.protocol", 17},
+    {"sasl.mechanism", 14},
+    {"client.", 7},
+    {"fetch.", 6},
+    {"max.", 4},
+    {"queued.", 7},
+    {"socket.", 7},
+    {"session.", 8},
+    {"heartbeat.", 10},
+    {"metadata.", 9},
+    {"reconnect.", 10},
+    {"topic.", 6},
+    {"broker.", 7},
+    {"api.", 4},
+    {"debug", 5},
+    {"isolation.level", 15},
+    {"check.crcs", 10},
+    {"group.instance.id", 17},
+    {"test.mock.", 10},
+    {"retry.", 6},
+    {"bootstrap.servers", 17},
+    {"ssl.ca.location", 15},
+    {"log.", 4},
+    {"message.", 8},
 };
 
 static bool plain_key(struct mp_str key)
@@ -53,10 +71,10 @@ static const char *effective(struct mp_arena *arena, char *const *environment,
 {
     const struct mp_setting *setting = &mp_settings[id];
     struct mp_str value = mp_env_find(environment, setting->name);
-    bool other = config && ((setting->where == MP_WHERE_DUCKLAKE &&
-                             config->destination != MP_DESTINATION_DUCKLAKE) ||
-                            (setting->where == MP_WHERE_HOGLAKE &&
-                             config->destination != MP_DESTINATION_HOGLAKE));
+    bool other =
+        config &&
+        ((setting->where == MP_WHERE_DUCKLAKE && config->destination != MP_DESTINATION_DUCKLAKE) ||
+         (setting->where == MP_WHERE_HOGLAKE && config->destination != MP_DESTINATION_HOGLAKE));
 
     if (other)
         return "(not read: another destination)";
@@ -116,26 +134,27 @@ void mp_config_print_markdown(struct mp_buf *ret)
     struct mp_arena arena;
 
     mp_arena_init(&arena, 0);
-    mp_buf_add_c(ret, "# Settings\n\nAll settings are environment variables. This page is printed by "
-                      "`millpond config --markdown` from\n`src/config/settings.def`; a test "
-                      "compares the two.\n\n"
-                      "Every `KAFKA_CONSUMER_*` variable goes to the Kafka client: the prefix is "
-                      "taken off, the rest is\nlower-cased and each `_` becomes a `.` "
-                      "(`KAFKA_CONSUMER_SECURITY_PROTOCOL` is `security.protocol`).\n"
-                      "`KAFKA_CONSUMER_AUTO_OFFSET_RESET` is refused: set "
-                      "`KAFKA_AUTO_OFFSET_RESET`.\n\n"
-                      "An empty text counts as not set, except where it is said. A number may not "
-                      "be empty. The settings\nof the destination that was not chosen are not "
-                      "read.\n");
+    mp_buf_add_c(ret,
+                 "# Settings\n\nAll settings are environment variables. This page is printed by "
+                 "`millpond config --markdown` from\n`src/config/settings.def`; a test "
+                 "compares the two.\n\n"
+                 "Every `KAFKA_CONSUMER_*` variable goes to the Kafka client: the prefix is "
+                 "taken off, the rest is\nlower-cased and each `_` becomes a `.` "
+                 "(`KAFKA_CONSUMER_SECURITY_PROTOCOL` is `security.protocol`).\n"
+                 "`KAFKA_CONSUMER_AUTO_OFFSET_RESET` is refused: set "
+                 "`KAFKA_AUTO_OFFSET_RESET`.\n\n"
+                 "An empty text counts as not set, except where it is said. A number may not "
+                 "be empty. The settings\nof the destination that was not chosen are not "
+                 "read.\n");
     for (unsigned section = 0; section < MP_SECTION_COUNT; section++) {
         mp_buf_printf(ret, "\n## %s\n\n| Name | Default | Allowed | Meaning |\n|---|---|---|---|\n",
                       section_names[section]);
         for (unsigned i = 0; i < MP_SET_COUNT; i++) {
             const struct mp_setting *setting = &mp_settings[i];
             const char *value = i == MP_SET_MILLPOND_SERVICE_VERSION ? "the program's version"
-                                : setting->value                    ? setting->value
-                                : setting->flags & MP_FLAG_REQUIRED ? "required"
-                                                                    : "";
+                                : setting->value                     ? setting->value
+                                : setting->flags & MP_FLAG_REQUIRED  ? "required"
+                                                                     : "";
 
             if (setting->section != section)
                 continue;

@@ -228,7 +228,7 @@ enum mp_code mp_read_bool(struct mp_reader *r, enum mp_setting_id id, bool *ret)
     static const struct {
         struct mp_str text;
         bool value;
-    } words[] = {{{"true", 4}, true}, {{"false", 5}, false}, {{"1", 1}, true}, {{"0", 1}, false},
+    } words[] = {{{"true", 4}, true}, {{"false", 5}, false}, {{"1", 1}, true},  {{"0", 1}, false},
                  {{"yes", 3}, true},  {{"no", 2}, false},    {{"on", 2}, true}, {{"off", 3}, false},
                  {{"t", 1}, true},    {{"f", 1}, false}};
     struct mp_str value;

@@ -53,8 +53,8 @@ static const struct mp_setting *behind_prefix(struct mp_str name)
 
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes) && !found; i++)
         if (mp_str_starts(name, prefixes[i]))
-            found = setting_named(
-                mp_str_n(name.data + prefixes[i].size, name.size - prefixes[i].size));
+            found =
+                setting_named(mp_str_n(name.data + prefixes[i].size, name.size - prefixes[i].size));
     return found;
 }
 

@@ -214,8 +214,8 @@ unsigned mp_text_distance(struct mp_str a, struct mp_str b, unsigned most)
                 best = above[j] + 1;
             if (row[j - 1] + 1 < best)
                 best = row[j - 1] + 1;
-            if (i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] && a.data[i - 2] == b.data[j - 1] &&
-                above2[j - 2] + 1 < best)
+            if (i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] &&
+                a.data[i - 2] == b.data[j - 1] && above2[j - 2] + 1 < best)
                 best = above2[j - 2] + 1;
             row[j] = best;
         }
