@@ -6,7 +6,10 @@
 #ifndef MP_COLUMN_SCHEMA_H
 #define MP_COLUMN_SCHEMA_H
 
+#include "base/arena.h"
 #include "column/type.h"
+
+#include <stdbool.h>
 
 struct mp_live_column {
     struct mp_str name;
@@ -60,5 +63,8 @@ static inline const struct mp_live_column *mp_schema_by_id(const struct mp_schem
             return &schema->columns[i];
     return NULL;
 }
+
+/* Copies the schema and its names into arena. */
+void mp_schema_copy(struct mp_arena *arena, const struct mp_schema *schema, struct mp_schema *ret);
 
 #endif
