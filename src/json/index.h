@@ -87,6 +87,15 @@ static inline void mp_json_mark_closers(struct mp_json_marks *marks, uint64_t cl
         }
 }
 
+/* Bit k becomes the sum, modulo 2, of the bits 0 to k: from an opening quote to before its closing
+ * one, all ones. */
+static inline uint64_t mp_json_prefix_xor(uint64_t bits)
+{
+    for (unsigned shift = 1; shift < 64; shift *= 2)
+        bits ^= bits << shift;
+    return bits;
+}
+
 static inline struct mp_json_marks mp_json_marks_begin(const struct mp_json_index *index)
 {
     return (struct mp_json_marks){.closer = index->closers, .escape = index->escapes};

@@ -1,13 +1,10 @@
 /* json/index_avx2.c - stage one with AVX2: a block is two vectors of 32 bytes.
  *
- * UTF-8 is checked in the same pass. A block of ASCII costs one test. Else every byte is judged
- * with the one before it: three table lookups (by the high and low half of the byte before, and
- * the high half of the byte) give each a set of complaints, and what all three share is wrong.
- * (Keiser, Lemire: Validating UTF-8 In Less Than One Instruction Per Byte. Software: Practice and
- * Experience 51 (2021), section 6.) The tables below are written as the sets they are, a row a
- * complaint, and are tried against the plain code on every pair and triple of bytes in the tests.
+ * UTF-8 is checked in the same pass, by the tables of utf8_pairs.h; a block of ASCII costs one
+ * test.
  */
 #include "json/index.h"
+#include "json/utf8_pairs.h"
 
 #ifdef __x86_64__
 
@@ -21,56 +18,6 @@ bool mp_json_has_avx2(void)
            __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt") &&
            __builtin_cpu_supports("pclmul");
 }
-
-/* The complaints about a pair of bytes. */
-enum {
-    TOO_SHORT = 1 << 0,  /* 11______ then no continuation */
-    TOO_LONG = 1 << 1,   /* 0_______ then a continuation */
-    OVERLONG_2 = 1 << 2, /* 1100000_ then a continuation: fits one byte */
-    OVERLONG_3 = 1 << 3, /* 11100000 100_____: fits two */
-    OVERLONG_4 = 1 << 4, /* 11110000 1000____: fits three; also 1111{0101 and up} 1000____ */
-    SURROGATE = 1 << 5,  /* 11101101 101_____: U+D800 to U+DFFF */
-    TOO_LARGE = 1 << 6,  /* 1111{0100 and up} 1001____ or 101_____: beyond U+10FFFF */
-    TWO_CONTS = 1 << 7,  /* two continuations: wrong unless a longer character calls for them */
-};
-
-/* OVERLONG_4 with a lead from 11110101 on is beyond U+10FFFF too; the two share a bit, since the
- * second byte (1000____) is the same and the lead tells them apart. */
-#define BEYOND_1000 OVERLONG_4
-
-#define PAIR_ANY_LOW (TOO_SHORT | TOO_LONG | TWO_CONTS) /* complaints that ask no low half */
-
-/* clang-format off */
-static const uint8_t lead_high[16] = { /* by the high half of the byte before */
-    TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG,
-    TWO_CONTS, TWO_CONTS, TWO_CONTS, TWO_CONTS,
-    TOO_SHORT | OVERLONG_2,
-    TOO_SHORT,
-    TOO_SHORT | OVERLONG_3 | SURROGATE,
-    TOO_SHORT | OVERLONG_4 | TOO_LARGE | BEYOND_1000,
-};
-static const uint8_t lead_low[16] = { /* by its low half */
-    PAIR_ANY_LOW | OVERLONG_2 | OVERLONG_3 | OVERLONG_4,
-    PAIR_ANY_LOW | OVERLONG_2,
-    PAIR_ANY_LOW, PAIR_ANY_LOW,
-    PAIR_ANY_LOW | TOO_LARGE,
-    PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000, PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000,
-    PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000, PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000,
-    PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000, PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000,
-    PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000, PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000,
-    PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000 | SURROGATE,
-    PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000, PAIR_ANY_LOW | TOO_LARGE | BEYOND_1000,
-};
-#define CONT (TOO_LONG | TWO_CONTS | OVERLONG_2)
-static const uint8_t next_high[16] = { /* by the high half of the byte itself */
-    TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT,
-    CONT | OVERLONG_3 | OVERLONG_4,
-    CONT | OVERLONG_3 | TOO_LARGE,
-    CONT | SURROGATE | TOO_LARGE,
-    CONT | SURROGATE | TOO_LARGE,
-    TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT,
-};
-/* clang-format on */
 
 struct utf8_state {
     __m256i table_lead_high, table_lead_low, table_next_high;
@@ -86,9 +33,9 @@ static inline AVX2 __m256i load_table(const uint8_t table[16])
 static inline AVX2 struct utf8_state utf8_begin(void)
 {
     return (struct utf8_state){
-        .table_lead_high = load_table(lead_high),
-        .table_lead_low = load_table(lead_low),
-        .table_next_high = load_table(next_high),
+        .table_lead_high = load_table(mp_json_utf8_lead_high),
+        .table_lead_low = load_table(mp_json_utf8_lead_low),
+        .table_next_high = load_table(mp_json_utf8_next_high),
         .last = _mm256_setzero_si256(),
         .wrong = _mm256_setzero_si256(),
     };
@@ -116,7 +63,7 @@ static inline AVX2 void utf8_vector(struct utf8_state *utf8, __m256i bytes)
     __m256i third = _mm256_subs_epu8(before2, _mm256_set1_epi8((char)(0xe0 - 0x80)));
     __m256i fourth = _mm256_subs_epu8(before3, _mm256_set1_epi8((char)(0xf0 - 0x80)));
     __m256i must =
-        _mm256_and_si256(_mm256_or_si256(third, fourth), _mm256_set1_epi8((char)TWO_CONTS));
+        _mm256_and_si256(_mm256_or_si256(third, fourth), _mm256_set1_epi8((char)MP_UTF8_TWO_CONTS));
 
     utf8->wrong = _mm256_or_si256(utf8->wrong, _mm256_xor_si256(must, pairs));
     utf8->last = bytes;

@@ -35,14 +35,6 @@ static inline uint64_t equal_bytes(uint64_t word, char byte)
     return zero_bytes(word ^ EVERY(byte));
 }
 
-/* Bit k becomes the sum, modulo 2, of the bits 0 to k. */
-static inline uint64_t prefix_xor(uint64_t bits)
-{
-    for (unsigned shift = 1; shift < 64; shift *= 2)
-        bits ^= bits << shift;
-    return bits;
-}
-
 /* Marks one block; gives the or of its bytes' high bits. */
 static uint64_t mark_block(struct mp_json_marks *marks, const char *block, uint32_t at)
 {
@@ -57,7 +49,7 @@ static uint64_t mark_block(struct mp_json_marks *marks, const char *block, uint3
         high |= word & EVERY(0x80);
     }
     quotes &= ~mp_json_mark_escapes(marks, backslashes, at);
-    inside = prefix_xor(quotes) ^ marks->in_string;
+    inside = mp_json_prefix_xor(quotes) ^ marks->in_string;
     mp_json_mark_closers(marks, quotes & ~inside, at);
     marks->bad |= controls & inside;
     marks->in_string = (uint64_t)((int64_t)inside >> 63);
