@@ -189,10 +189,10 @@ static enum mp_code add_field(const struct mp_partition_field *field,
 }
 
 /* The values of a whole tuple, from its last field back to its first. */
-static struct mp_cut_value *tuple_values(struct mp_arena *arena, const struct mp_schema *schema,
+static struct mp_partition_value *tuple_values(struct mp_arena *arena, const struct mp_schema *schema,
                                          const struct tuples *tuples, uint32_t number)
 {
-    struct mp_cut_value *values =
+    struct mp_partition_value *values =
         mp_arena_take(arena, schema->partition_count * sizeof(*values));
 
     for (uint32_t i = schema->partition_count; i-- > 0;) {

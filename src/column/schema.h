@@ -40,6 +40,12 @@ struct mp_partition_field {
     uint32_t buckets; /* BUCKET only */
 };
 
+/* A row's value of one partition field, as catalogs spell it: 2024, 3, n0, 1.5, true. */
+struct mp_partition_value {
+    bool null;
+    struct mp_str text;
+};
+
 struct mp_sort_field {
     int32_t field_id;
     bool descending, nulls_first;

@@ -17,14 +17,9 @@
 
 #include <stdbool.h>
 
-struct mp_cut_value {
-    bool null;
-    struct mp_str text; /* as catalogs spell it: 2024, 3, n0, 1.5, true, 2024-01-05 10:11:12+00 */
-};
-
 /* One file to be: its tuple, and its rows in the order in which they are to stand. */
 struct mp_cut_file {
-    const struct mp_cut_value *values; /* [schema.partition_count] */
+    const struct mp_partition_value *values; /* [schema.partition_count] */
     const uint32_t *rows;              /* NULL: all rows as they are */
     uint32_t count;
 };

@@ -10,6 +10,8 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
 #include <stdlib.h>
 
 static const char logger[] = "millpond.main";

@@ -52,6 +52,7 @@ struct mp_pipeline_options {
     uint64_t outage_ms_max; /* 0: for ever */
     enum mp_pipeline_reset reset; /* where nothing is stored, or what is stored is gone */
     bool offsets_from_source;     /* what the source stores wins over the lake, once, at start */
+    bool from_start;              /* begin at the log's first record, whatever is stored */
     bool until_end;               /* stop at the end of a source that has one */
 };
 

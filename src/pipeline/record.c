@@ -2,6 +2,7 @@
 #include "pipeline/pipeline_priv.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 enum { SAMPLE_BYTES = 200 };
 

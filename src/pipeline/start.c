@@ -14,6 +14,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static const char logger[] = "millpond.start";
@@ -129,6 +130,8 @@ static int64_t decide(struct mp_pipeline *p, const struct takeover *t)
 {
     bool lake = t->lake.next >= 0, stored = t->stored.offset >= 0;
 
+    if (p->options.from_start)
+        return t->log.low;
     if (!lake || (stored && p->options.offsets_from_source))
         return stored ? t->stored.offset : MP_OFFSET_NONE;
     if (!stored || is_ours(&t->stored) || t->stored.offset == t->lake.next)

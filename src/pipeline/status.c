@@ -2,6 +2,8 @@
 #include "pipeline/pipeline_priv.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
 
 static const char logger[] = "millpond.main";
 
