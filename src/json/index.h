@@ -52,39 +52,55 @@ struct mp_json_marks {
     uint64_t bad;              /* not 0: a control byte in a string */
 };
 
+/* Writes the place of the lowest bit and takes it away; of no bit, something. */
+static inline uint64_t mp_json_put_place(uint32_t *out, uint64_t bits, uint32_t at)
+{
+    *out = at + (uint32_t)__builtin_ctzll(bits | (uint64_t)1 << 63);
+    return bits & (bits - 1);
+}
+
+/* Writes the places of all bits, in order, and gives the end. Four and eight are written whether
+ * there are so many or not (the slack): a wrong guess of the branch costs more. */
+static inline uint32_t *mp_json_put_places(uint32_t *out, uint64_t bits, uint32_t at)
+{
+    unsigned count = (unsigned)__builtin_popcountll(bits);
+    uint32_t *end = out + count;
+
+    bits = mp_json_put_place(out, bits, at);
+    bits = mp_json_put_place(out + 1, bits, at);
+    bits = mp_json_put_place(out + 2, bits, at);
+    bits = mp_json_put_place(out + 3, bits, at);
+    if (count > 4) {
+        bits = mp_json_put_place(out + 4, bits, at);
+        bits = mp_json_put_place(out + 5, bits, at);
+        bits = mp_json_put_place(out + 6, bits, at);
+        bits = mp_json_put_place(out + 7, bits, at);
+        for (out += 8; out < end; out++)
+            bits = mp_json_put_place(out, bits, at);
+    }
+    return end;
+}
+
 /* Notes the escapes that begin in the block at `at`; gives the bytes that are escaped, that is,
- * which follow such a backslash. Escapes are rare, so a loop over them beats a formula. */
+ * which follow such a backslash. In a run of backslashes every second one begins an escape, from
+ * the first on: adding the first bit of a run to the run clears it, which tells runs that begin at
+ * an even place from the others. */
 static inline uint64_t mp_json_mark_escapes(struct mp_json_marks *marks, uint64_t backslashes,
                                             uint32_t at)
 {
-    uint64_t escaped = marks->escaped;
+    const uint64_t even = 0x5555555555555555u;
+    uint64_t escaped = marks->escaped, first, even_runs, escapes;
 
     backslashes &= ~escaped;
     marks->escaped = 0;
-    while (backslashes) {
-        unsigned bit = (unsigned)__builtin_ctzll(backslashes);
-        uint64_t next = (uint64_t)2 << bit; /* 0 for the last bit */
-
-        *marks->escape++ = at + bit;
-        escaped |= next;
-        backslashes &= (backslashes - 1) & ~next;
-        marks->escaped = bit == 63;
-    }
-    return escaped;
-}
-
-/* Notes the closing quotes of the block at `at`. */
-static inline void mp_json_mark_closers(struct mp_json_marks *marks, uint64_t closers, uint32_t at)
-{
-    uint32_t *out = marks->closer;
-    unsigned count = (unsigned)__builtin_popcountll(closers);
-
-    marks->closer += count;
-    for (unsigned done = 0; done < count; done += 4)
-        for (int k = 0; k < 4; k++) { /* four at a time, the last ones in vain (the slack) */
-            *out++ = at + (uint32_t)(closers ? __builtin_ctzll(closers) : 0);
-            closers &= closers - 1;
-        }
+    if (!backslashes)
+        return escaped;
+    first = backslashes & ~(backslashes << 1);
+    even_runs = backslashes & ~(backslashes + (first & even));
+    escapes = (even_runs & even) | (backslashes & ~even_runs & ~even);
+    marks->escape = mp_json_put_places(marks->escape, escapes, at);
+    marks->escaped = escapes >> 63;
+    return escaped | escapes << 1;
 }
 
 /* Bit k becomes the sum, modulo 2, of the bits 0 to k: from an opening quote to before its closing
@@ -109,11 +125,16 @@ static inline bool mp_json_marks_end(struct mp_json_marks *marks)
     return !marks->bad && !marks->in_string && !marks->escaped;
 }
 
-/* The last, short block: padded with spaces, which mean nothing to stage one. */
-static inline void mp_json_block_tail(char ret[MP_JSON_BLOCK], const char *data, size_t size)
+/* The block at `at`; the last, short one is copied to tail and padded with spaces, which mean
+ * nothing to stage one. */
+static inline const char *mp_json_block(const char *data, size_t at, size_t size,
+                                        char tail[MP_JSON_BLOCK])
 {
-    memset(ret, ' ', MP_JSON_BLOCK);
-    memcpy(ret, data, size);
+    if (size - at >= MP_JSON_BLOCK)
+        return data + at;
+    memset(tail, ' ', MP_JSON_BLOCK);
+    memcpy(tail, data + at, size - at);
+    return tail;
 }
 
 #endif

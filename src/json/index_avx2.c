@@ -119,7 +119,7 @@ static inline AVX2 void mark_block(struct mp_json_marks *marks, struct utf8_stat
 
     quotes &= ~mp_json_mark_escapes(marks, equal_bytes(low, high, '\\'), at);
     inside = prefix_xor(quotes) ^ marks->in_string;
-    mp_json_mark_closers(marks, quotes & ~inside, at);
+    marks->closer = mp_json_put_places(marks->closer, quotes & ~inside, at);
     marks->bad |= control_bytes(low, high) & inside;
     marks->in_string = (uint64_t)((int64_t)inside >> 63);
 
@@ -137,14 +137,9 @@ AVX2 bool mp_json_index_avx2(struct mp_json_index *index, const char *data, size
     struct mp_json_marks marks = mp_json_marks_begin(index);
     struct utf8_state utf8 = utf8_begin();
     char tail[MP_JSON_BLOCK];
-    size_t at;
 
-    for (at = 0; at + MP_JSON_BLOCK <= size; at += MP_JSON_BLOCK)
-        mark_block(&marks, &utf8, data + at, (uint32_t)at);
-    if (at < size) {
-        mp_json_block_tail(tail, data + at, size - at);
-        mark_block(&marks, &utf8, tail, (uint32_t)at);
-    }
+    for (size_t at = 0; at < size; at += MP_JSON_BLOCK)
+        mark_block(&marks, &utf8, mp_json_block(data, at, size, tail), (uint32_t)at);
     utf8_cut(&utf8);
     return mp_json_marks_end(&marks) && _mm256_testz_si256(utf8.wrong, utf8.wrong);
 }

@@ -50,7 +50,7 @@ static uint64_t mark_block(struct mp_json_marks *marks, const char *block, uint3
     }
     quotes &= ~mp_json_mark_escapes(marks, backslashes, at);
     inside = mp_json_prefix_xor(quotes) ^ marks->in_string;
-    mp_json_mark_closers(marks, quotes & ~inside, at);
+    marks->closer = mp_json_put_places(marks->closer, quotes & ~inside, at);
     marks->bad |= controls & inside;
     marks->in_string = (uint64_t)((int64_t)inside >> 63);
     return high;
@@ -61,13 +61,8 @@ bool mp_json_index_portable(struct mp_json_index *index, const char *data, size_
     struct mp_json_marks marks = mp_json_marks_begin(index);
     char tail[MP_JSON_BLOCK];
     uint64_t high = 0;
-    size_t at;
 
-    for (at = 0; at + MP_JSON_BLOCK <= size; at += MP_JSON_BLOCK)
-        high |= mark_block(&marks, data + at, (uint32_t)at);
-    if (at < size) {
-        mp_json_block_tail(tail, data + at, size - at);
-        high |= mark_block(&marks, tail, (uint32_t)at);
-    }
+    for (size_t at = 0; at < size; at += MP_JSON_BLOCK)
+        high |= mark_block(&marks, mp_json_block(data, at, size, tail), (uint32_t)at);
     return mp_json_marks_end(&marks) && (!high || mp_json_utf8_valid(data, size));
 }

@@ -3,6 +3,7 @@
 #include "json/json_priv.h"
 
 #include "base/mem.h"
+#include "json/text.h"
 
 #include <assert.h>
 
@@ -64,7 +65,7 @@ static void make_room(struct mp_json *json, size_t bytes)
     json->index.closers = mp_alloc_array(entries, sizeof(*json->index.closers));
     json->index.escapes = mp_alloc_array(entries, sizeof(*json->index.escapes));
     json->index.capacity = entries;
-    json->scratch = mp_alloc(bytes);
+    json->scratch = mp_alloc(bytes + MP_JSON_TEXT_SLACK);
     json->scratch_bytes = bytes;
 }
 

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Any integer of so many digits is below the largest double, 1.79e308. */
-#define SAFE_DIGITS 308
 /* A double is decided by its first 767 significant digits and by whether any later one is not 0. */
 #define SIGNIFICANT 800
 
@@ -22,40 +20,18 @@ static inline bool is_digit(char c)
     return (unsigned char)(c - '0') < 10;
 }
 
-/* The first byte at or after `at` that is no digit; there is one. */
-static inline size_t digits_end(const char *data, size_t at, size_t size)
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    while (size - at >= 8) { /* eight at a time */
-        uint64_t word, other;
-
-        memcpy(&word, data + at, sizeof(word));
-        /* a digit has high half 3, also after 6 is added; what differs is no digit */
-        other = (word & 0xf0f0f0f0f0f0f0f0u) ^ 0x3030303030303030u;
-        other |= ((word + 0x0606060606060606u) & 0xf0f0f0f0f0f0f0f0u) ^ 0x3030303030303030u;
-        if (other)
-            return at + (unsigned)__builtin_ctzll(other) / 8;
-        at += 8;
-    }
-#endif
-    while (is_digit(data[at]))
-        at++;
-    assert(at < size);
-    return at;
-}
-
 /* Splits the number at `at`; false when the grammar is broken. */
 static inline bool split(const char *data, size_t at, size_t size, struct parts *ret)
 {
     at += data[at] == '-';
     ret->from = at;
-    at = data[at] == '0' ? at + 1 : digits_end(data, at, size);
+    at = data[at] == '0' ? at + 1 : mp_json_digits_end(data, at, size);
     if (at == ret->from)
         return false;
     ret->point = ret->fraction = ret->tail = at;
     if (data[at] == '.') {
         ret->fraction = at + 1;
-        ret->tail = at = digits_end(data, at + 1, size);
+        ret->tail = at = mp_json_digits_end(data, at + 1, size);
         if (ret->tail == ret->fraction)
             return false;
     }
@@ -64,7 +40,7 @@ static inline bool split(const char *data, size_t at, size_t size, struct parts 
         size_t digits = at + 1 + (data[at + 1] == '+' || data[at + 1] == '-');
 
         ret->exponent = at + 1;
-        ret->end = digits_end(data, digits, size);
+        ret->end = mp_json_digits_end(data, digits, size);
         if (ret->end == digits)
             return false;
     }
@@ -136,8 +112,8 @@ static inline bool may_overflow(const char *data, const struct parts *parts)
     int64_t digits = (int64_t)(parts->point - parts->from);
 
     if (parts->exponent == parts->end)
-        return digits > SAFE_DIGITS;
-    return digits + written_exponent(data, parts) > SAFE_DIGITS;
+        return digits > MP_JSON_SAFE_DIGITS;
+    return digits + written_exponent(data, parts) > MP_JSON_SAFE_DIGITS;
 }
 
 static bool overflows(const char *data, size_t at, const struct parts *parts)
@@ -145,7 +121,7 @@ static bool overflows(const char *data, size_t at, const struct parts *parts)
     return may_overflow(data, parts) && isinf(round_slow(data, data[at] == '-', parts));
 }
 
-size_t mp_json_number_skip(const char *data, size_t at, size_t size)
+size_t mp_json_number_skip_any(const char *data, size_t at, size_t size)
 {
     struct parts parts;
 

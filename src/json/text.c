@@ -4,8 +4,7 @@
 
 #include <assert.h>
 
-/* What a letter after the backslash stands for; 0: no such escape ('u' is read apart). */
-static const unsigned char escape_value[256] = {
+const unsigned char mp_json_escape_value[256] = {
     ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
     ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
 };
@@ -55,7 +54,7 @@ unsigned mp_json_escape_read(const char *at, const char *end, uint32_t *ret_char
     if (end - at < 2)
         return 0;
     if (at[1] != 'u') {
-        *ret_character = escape_value[(unsigned char)at[1]];
+        *ret_character = mp_json_escape_value[(unsigned char)at[1]];
         return *ret_character ? 2 : 0;
     }
     if (!read_unit(at, end, &high))
@@ -80,8 +79,19 @@ bool mp_json_escape_minimal(const char *at, unsigned length, uint32_t character)
     return at[5] < 'A' || at[5] > 'F'; /* \u00xx lower case */
 }
 
-size_t mp_json_text_decode(const char *data, size_t from, size_t end, const uint32_t *escapes,
-                           char *out)
+/* Copies a run of bytes and gives the end of the copy. Short runs, the most by far, are copied with
+ * what follows them, as far as limit lets (the slack): that needs no call and no loop. */
+static inline char *copy_run(char *out, const char *data, size_t from, size_t end, size_t limit)
+{
+    if (end - from <= MP_JSON_TEXT_SLACK && limit - from >= MP_JSON_TEXT_SLACK)
+        memcpy(out, data + from, MP_JSON_TEXT_SLACK);
+    else
+        memcpy(out, data + from, end - from);
+    return out + (end - from);
+}
+
+size_t mp_json_text_decode(const char *data, size_t from, size_t end, size_t limit,
+                           const uint32_t *escapes, char *out)
 {
     char *begin = out;
 
@@ -89,18 +99,25 @@ size_t mp_json_text_decode(const char *data, size_t from, size_t end, const uint
         size_t at = *escapes;
         enum mp_json_fault fault;
         uint32_t character;
-        unsigned length = mp_json_escape_read(data + at, data + end, &character, &fault);
+        unsigned length;
 
+        out = copy_run(out, data, from, at, limit);
+        *out = (char)mp_json_escape_value[(unsigned char)data[at + 1]];
+        if (*out) {
+            out++;
+            escapes++;
+            from = at + 2;
+            continue;
+        }
+        length = mp_json_escape_read(data + at, data + end, &character, &fault);
         if (!length)
             return SIZE_MAX;
-        memcpy(out, data + from, at - from);
-        out += at - from;
         out += mp_json_utf8_put(out, character);
         from = at + length;
         escapes += length == 12 ? 2 : 1;
     }
-    memcpy(out, data + from, end - from);
-    return (size_t)(out - begin) + end - from;
+    out = copy_run(out, data, from, end, limit);
+    return (size_t)(out - begin);
 }
 
 /* Writes a character that was escaped the way compact text does; gives its length. */
@@ -121,8 +138,8 @@ static size_t put_minimal(char *out, uint32_t character)
     return 6;
 }
 
-size_t mp_json_text_compact(const char *data, size_t from, size_t end, const uint32_t *closers,
-                            const uint32_t *escapes, char *out)
+size_t mp_json_text_compact(const char *data, size_t from, size_t end, size_t limit,
+                            const uint32_t *closers, const uint32_t *escapes, char *out)
 {
     char *begin = out;
 
@@ -142,14 +159,12 @@ size_t mp_json_text_compact(const char *data, size_t from, size_t end, const uin
             unsigned length = mp_json_escape_read(data + at, data + closer, &character, &fault);
 
             assert(length); /* the value is known to be good */
-            memcpy(out, data + from, at - from);
-            out += at - from;
+            out = copy_run(out, data, from, at, limit);
             out += put_minimal(out, character);
             from = at + length;
             escapes += length == 12;
         }
-        memcpy(out, data + from, closer + 1 - from); /* the closing quote too */
-        out += closer + 1 - from;
+        out = copy_run(out, data, from, closer + 1, limit); /* the closing quote too */
         from = closer + 1;
     }
     return (size_t)(out - begin);

@@ -50,8 +50,13 @@ static const uint32_t *skip_escapes(const char *data, size_t closer, const uint3
         const char *at = data + *escape;
         enum mp_json_fault fault;
         uint32_t character;
-        unsigned length = mp_json_escape_read(at, data + closer, &character, &fault);
+        unsigned length;
 
+        if (mp_json_escape_value[(unsigned char)at[1]] && at[1] != '/') {
+            escape++;
+            continue;
+        }
+        length = mp_json_escape_read(at, data + closer, &character, &fault);
         if (!length)
             return NULL;
         if (!mp_json_escape_minimal(at, length, character))
@@ -230,7 +235,8 @@ static size_t read_nested(struct cursor *cursor, size_t at, struct mp_json_field
     field->nested_object = cursor->data[at] == '{';
     field->text = mp_str_n(cursor->data + at, end - at);
     if (rewrite) {
-        written = mp_json_text_compact(cursor->data, at, end, closer, escape, cursor->out);
+        written =
+            mp_json_text_compact(cursor->data, at, end, cursor->size, closer, escape, cursor->out);
         assert(written <= end - at);
         field->text = mp_str_n(cursor->out, written);
         cursor->out += written;
@@ -241,7 +247,8 @@ static size_t read_nested(struct cursor *cursor, size_t at, struct mp_json_field
 /* Decodes the string from..end, which has escapes, into scratch; false when one is wrong. */
 static bool decode(struct cursor *cursor, size_t from, size_t end, struct mp_str *ret)
 {
-    size_t written = mp_json_text_decode(cursor->data, from, end, cursor->escape, cursor->out);
+    size_t written =
+        mp_json_text_decode(cursor->data, from, end, cursor->size, cursor->escape, cursor->out);
 
     if (written == SIZE_MAX)
         return false;

@@ -180,7 +180,7 @@ static void nested_many_values_side_by_side(void)
 static void depth_of_other_documents_is_refused_first(void)
 {
     struct pair pair = pair_new();
-    char *bytes = mp_alloc(3000);
+    char bytes[3000];
 
     memset(bytes, '[', 1024);
     memset(bytes + 1024, ']', 1024);
@@ -192,7 +192,6 @@ static void depth_of_other_documents_is_refused_first(void)
     memset(bytes, '[', 3000); /* never closed: the depth is seen first */
     CHECK_FAULT(&pair, mp_str_n(bytes, 3000), MP_JSON_DEPTH);
     pair_free(&pair);
-    mp_free(bytes);
 }
 
 int main(int argc, char **argv)

@@ -51,7 +51,7 @@ static void check_range(const char *text)
 
     CHECK_INT(scan_value_fault(&pair, mp_str_c(text)), MP_JSON_NUMBER_RANGE);
     CHECK_INT(pair.at, 5);
-    sprintf(nested, "[{\"x\":%s}]", text);
+    snprintf(nested, strlen(text) + 16, "[{\"x\":%s}]", text);
     CHECK_INT(scan_value_fault(&pair, mp_str_c(nested)), MP_JSON_NUMBER_RANGE);
     CHECK_INT(pair.at, 11);
     mp_free(nested);
@@ -223,13 +223,13 @@ static void number_rest_beyond_all_digits_still_counts(void)
     char *text = mp_alloc(5000);
 
     check_double(half, 0x3ff0000000000000);
-    sprintf(text, "%s%0*d", half, 3000, 0);
+    snprintf(text, 5000, "%s%0*d", half, 3000, 0);
     check_double(text, 0x3ff0000000000000);
-    sprintf(text, "%s%0*d", half, 3000, 1);
+    snprintf(text, 5000, "%s%0*d", half, 3000, 1);
     check_double(text, 0x3ff0000000000001);
-    sprintf(text, "0.%0*de3000", 3000, 1);
+    snprintf(text, 5000, "0.%0*de3000", 3000, 1);
     check_double(text, 0x3ff0000000000000);
-    sprintf(text, "1%0*d.5e-3000", 3000, 0);
+    snprintf(text, 5000, "1%0*d.5e-3000", 3000, 0);
     check_double(text, 0x3ff0000000000000);
     mp_free(text);
 }
