@@ -102,7 +102,6 @@ static void record_bounds(struct mp_page_record *record, struct mp_layout layout
     struct mp_bound bound;
 
     record->nans = (uint32_t)bounds->nans;
-    record->has_bounds = bounds->has;
     for (int which = 0; which < 2 && bounds->has; which++) {
         struct mp_str value = mp_bounds_value(bounds, layout, which);
 

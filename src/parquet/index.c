@@ -1,8 +1,8 @@
 /* parquet/index.c - the page index of a chunk.
  *
  * The ColumnIndex is made with the chunk, since it speaks of values only; the OffsetIndex is made
- * with the file, since it speaks of places in it. Where a page has values but no bound can be made
- * (only NaNs, or a text that nothing of MP_BOUND_PAGE_MAX bytes lies above), the chunk has no
+ * with the file, since it speaks of places in it. Where a page has a NaN, or values but no bound
+ * that can be made (a text that nothing of MP_BOUND_PAGE_MAX bytes lies above), the chunk has no
  * ColumnIndex: there is no way to leave out one page.
  *
  * After  Parquet "Page Index"; parquet.thrift: ColumnIndex, OffsetIndex.
@@ -51,7 +51,7 @@ bool mp_index_columns(struct mp_layout layout, const struct mp_page_record *page
     struct mp_thrift thrift = {.out = ret};
 
     for (uint32_t i = 0; i < count; i++)
-        if (!empty(&pages[i]) && (!pages[i].has_bounds || pages[i].bounds_lost))
+        if (pages[i].nans || pages[i].bounds_lost)
             return false;
     *ret = MP_BUF_INIT(INDEX_BYTES_MAX);
     mp_thrift_begin(&thrift);

@@ -352,8 +352,7 @@ enum mp_code mp_page_write(struct mp_parquet_encoder *encoder, const struct mp_p
 struct mp_page_record {
     struct mp_piece piece;
     uint32_t rows, nulls, nans;
-    bool has_bounds;   /* one of its values is not NaN */
-    bool bounds_lost;  /* but no bound of MP_BOUND_PAGE_MAX bytes can be made */
+    bool bounds_lost; /* no bound of MP_BOUND_PAGE_MAX bytes can be made */
     uint8_t sizes[2];
     char bounds[2][MP_BOUND_PAGE_MAX];
 };

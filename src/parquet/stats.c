@@ -5,7 +5,9 @@
  * what its reader is to carry. A cut lower bound is a prefix; a cut upper bound is a prefix whose
  * last code point (or byte) was made larger, and there is none where nothing can be made larger.
  *
- * NaN is never a bound. Since -0.0 and +0.0 are equal, a zero that is smallest is written as -0.0
+ * NaN is never a bound, and a chunk that has one shows no bounds to readers of the file at all: some
+ * take bounds for all values and NaN for the largest, and would skip the chunk for "x > 5" or take
+ * all of it for "x = 1". The catalog gets them, with the number of NaNs. Since -0.0 and +0.0 are equal, a zero that is smallest is written as -0.0
  * and one that is largest as +0.0.
  *
  * After  parquet.thrift: Statistics, ColumnOrder (TypeDefinedOrder), ColumnIndex.

@@ -145,9 +145,10 @@ static void write_statistics(struct mp_thrift *thrift, const struct mp_parquet_c
 {
     struct mp_layout layout = mp_layout_of(chunk->type);
     const struct mp_extreme *of = chunk->extremes.of;
-    struct mp_bound low = {0}, high = {0};
+    struct mp_bound low, high;
 
-    if (chunk->extremes.has) {
+    low.has = high.has = false;
+    if (chunk->extremes.has && !chunk->nans) {
         mp_bound_make(layout, 0, mp_str_n(of[0].data, of[0].kept), of[0].size, MP_BOUND_CHUNK_MAX,
                       &low);
         mp_bound_make(layout, 1, mp_str_n(of[1].data, of[1].kept), of[1].size, MP_BOUND_CHUNK_MAX,

@@ -8,6 +8,9 @@
  *
  *     codec zstd
  *     groups 100 100 57              rows of each row group
+ *     footer 1234                    bytes
+ *     stats 257 3 0 870 1 1 1 MIN MAX   what the catalog is told of the next column: rows, nulls,
+ *                                    NaNs, compressed bytes, has_bounds, min_exact, max_exact
  *     column int64 12 6e616d65       type, field id, name in hex; then a line a row:
  *     0500000000000000               the value as PLAIN lays it out (texts without their length)
  *     -                              a null
@@ -424,21 +427,44 @@ static void write_hex(FILE *out, const char *data, size_t size)
     }
 }
 
+static void write_cell(FILE *out, const char *data, size_t size)
+{
+    if (!data)
+        putc('-', out);
+    else if (!size)
+        putc('.', out);
+    else
+        write_hex(out, data, size);
+}
+
+static void write_stats(FILE *out, const struct mp_column_stats *stats)
+{
+    fprintf(out, "stats %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %d %d ", stats->rows,
+            stats->nulls, stats->nans, stats->compressed_bytes, stats->has_bounds,
+            stats->min_exact, stats->max_exact);
+    write_cell(out, stats->has_bounds ? stats->min.data : NULL, stats->min.size);
+    putc(' ', out);
+    write_cell(out, stats->has_bounds ? stats->max.data : NULL, stats->max.size);
+    putc('\n', out);
+}
+
 static void write_expectation(FILE *out, const struct model *models, uint32_t count,
-                              const struct mp_parquet_cut *cut, uint32_t file, enum mp_codec codec)
+                              const struct mp_parquet_cut *cut, uint32_t f, enum mp_codec codec,
+                              const struct mp_parquet_file *file)
 {
     static const char *const codecs[] = {"none", "snappy", "zstd", "lz4_raw"};
-    const struct mp_parquet_rows *rows = &cut->files[file];
+    const struct mp_parquet_rows *rows = &cut->files[f];
 
     fprintf(out, "codec %s\ngroups", codecs[codec]);
     for (uint32_t first = 0; first < rows->count; first += cut->group_rows_max)
         fprintf(out, " %u",
                 rows->count - first < cut->group_rows_max ? rows->count - first
                                                           : cut->group_rows_max);
-    putc('\n', out);
+    fprintf(out, "\nfooter %u\n", file->footer_bytes);
     for (uint32_t column = 0; column < count; column++) {
         char name[24];
 
+        write_stats(out, &file->stats[column]);
         mp_type_ducklake_name(models[column].type, name);
         fprintf(out, "column %s %d ", name, models[column].field_id);
         write_hex(out, models[column].name.data, models[column].name.size);
@@ -447,12 +473,7 @@ static void write_expectation(FILE *out, const struct model *models, uint32_t co
             const struct cell *cell =
                 &models[column].cells[rows->rows ? rows->rows[i] : i];
 
-            if (!cell->data)
-                putc('-', out);
-            else if (!cell->size)
-                putc('.', out);
-            else
-                write_hex(out, cell->data, cell->size);
+            write_cell(out, cell->data, cell->size);
             putc('\n', out);
         }
     }
@@ -479,7 +500,7 @@ static void write_files(const char *directory, uint64_t seed, const struct model
         for (uint32_t i = 0; i < file->piece_count; i++)
             fwrite(file->pieces[i].data, 1, file->pieces[i].size, out);
         assert((uint64_t)ftell(out) == file->bytes);
-        write_expectation(expect, models, count, cut, f, codec);
+        write_expectation(expect, models, count, cut, f, codec, file);
         mp_parquet_file_free(file);
         if (fclose(out) || fclose(expect)) {
             perror(directory);
