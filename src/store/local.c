@@ -54,7 +54,8 @@ static enum mp_code sys_error(struct mp_err *err, const char *what, const char *
     for (size_t i = 0; i < sizeof(permanent) / sizeof(*permanent); i++)
         if (sys == permanent[i])
             code = MP_REFUSED;
-    mp_err_set(err, code, "%s %s: %s", what, path, strerror(sys));
+    mp_err_set(err, code, "%s " MP_STORE_SHOWN ": %s", what, MP_STORE_SHOWN_ARG(mp_str_c(path)),
+               strerror(sys));
     if (err)
         err->sys = sys;
     return code;
@@ -67,8 +68,8 @@ static enum mp_code path_of(const struct local *local, struct mp_str key, char r
 
     if (size >= 0 && size < PATH_MAX)
         return MP_OK;
-    return mp_err_set(err, MP_REFUSED, "path of key \"%.*s\" has %d bytes, %d at most",
-                      MP_STR_ARG(key), size, PATH_MAX - 1);
+    return mp_err_set(err, MP_REFUSED, "path of key " MP_STORE_SHOWN " has %d bytes, %d at most",
+                      MP_STORE_SHOWN_ARG(key), size, PATH_MAX - 1);
 }
 
 /* --- put ------------------------------------------------------------------------------------ */
@@ -234,7 +235,7 @@ static enum mp_code local_put(struct mp_store *store, const struct mp_store_obje
     while (renamed < count && !code) {
         code = put_one(local, &objects[renamed], err);
         if (code)
-            mp_err_add(err, "put \"%.*s\"", MP_STR_ARG(objects[renamed].key));
+            mp_err_add(err, "put");
         else
             renamed++;
     }
@@ -278,7 +279,8 @@ static enum mp_code local_get(struct mp_store *store, struct mp_str key, int64_t
         goto out;
     }
     if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-        code = mp_err_set(err, MP_NOT_FOUND, "%s is not there", path);
+        code = mp_err_set(err, MP_NOT_FOUND, MP_STORE_SHOWN " is not there",
+                          MP_STORE_SHOWN_ARG(mp_str_c(path)));
         goto out;
     }
     if (offset < 0)
