@@ -183,9 +183,9 @@ static enum mp_code do_evolve(json_t *command, struct mp_err *err, json_t *answe
     return code;
 }
 
-static const struct mp_lake_value *values_of(json_t *list)
+static const struct mp_partition_value *values_of(json_t *list)
 {
-    struct mp_lake_value *values =
+    struct mp_partition_value *values =
         mp_arena_take(&arena, sizeof(*values) * (json_array_size(list) + 1));
 
     for (size_t i = 0; i < json_array_size(list); i++) {

@@ -135,7 +135,7 @@ static void partitions_send(struct mp_ducklake *lake, const struct mp_lake_appen
                      sizeof(columns) / sizeof(*columns));
     for (uint32_t i = 0; i < append->file_count; i++) {
         for (uint32_t k = 0; k < keys; k++) {
-            const struct mp_lake_value *value = &append->files[i].partition[k];
+            const struct mp_partition_value *value = &append->files[i].partition[k];
 
             mp_db_rows_add(
                 lake->db,

@@ -89,7 +89,7 @@ static enum mp_code ping(struct mp_lake *self, struct mp_err *err)
 }
 
 static void object_key(struct mp_lake *self, const struct mp_lake_table *view,
-                       const struct mp_lake_value *partition, struct mp_buf *ret)
+                       const struct mp_partition_value *partition, struct mp_buf *ret)
 {
     struct mp_ducklake *lake = of(self);
     const struct mp_dl_table *table = (const struct mp_dl_table *)view;
@@ -98,7 +98,7 @@ static void object_key(struct mp_lake *self, const struct mp_lake_table *view,
     mp_buf_add_str(ret, table->prefix);
     for (uint32_t i = 0; table->hive && i < view->schema.partition_count; i++) {
         struct mp_arena arena;
-        struct mp_lake_value value = partition[i];
+        struct mp_partition_value value = partition[i];
 
         mp_arena_init(&arena, 1024);
         if (!value.null)
@@ -140,6 +140,7 @@ static const struct mp_lake_driver driver = {
     .object_key = object_key,
     .append = mp_dl_append,
     .positions = mp_dl_positions,
+    .topics = mp_dl_topics,
     .claim = mp_dl_claim,
     .close = close_lake,
 };

@@ -113,7 +113,7 @@ static uint64_t hash_add(uint64_t hash, unsigned char byte)
 }
 
 void mp_dl_partition_directory(struct mp_buf *ret, struct mp_str name,
-                               const struct mp_lake_value *value)
+                               const struct mp_partition_value *value)
 {
     static const char hex[] = "0123456789ABCDEF";
     uint64_t hash = 0xcbf29ce484222325u;

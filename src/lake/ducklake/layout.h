@@ -27,6 +27,6 @@ struct mp_str mp_dl_partition_text(struct mp_arena *arena, struct mp_str value);
  * __HIVE_DEFAULT_PARTITION__. A value that a file system could not name (over 200 bytes encoded)
  * is cut and closed with '~' and a hash of the whole; reading does not look at directories. */
 void mp_dl_partition_directory(struct mp_buf *ret, struct mp_str name,
-                               const struct mp_lake_value *value);
+                               const struct mp_partition_value *value);
 
 #endif

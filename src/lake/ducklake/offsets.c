@@ -109,6 +109,29 @@ enum mp_code mp_dl_positions(struct mp_lake *self, struct mp_lake_position *posi
     return code;
 }
 
+enum mp_code mp_dl_topics(struct mp_lake *self, void (*visit)(void *self, struct mp_str topic),
+                          void *visit_self, struct mp_err *err)
+{
+    struct mp_ducklake *lake = (struct mp_ducklake *)self;
+    const struct mp_db_result *answer;
+    uint32_t number;
+    enum mp_code code = mp_db_ready(lake->db, err);
+
+    if (code)
+        return code;
+    number = MP_DB_SEND(lake->db,
+                        "SELECT DISTINCT topic FROM millpond_offsets WHERE group_id = $1"
+                        " ORDER BY topic",
+                        mp_db_text(lake->group));
+    code = mp_db_sync(lake->db, err);
+    if (code)
+        return code;
+    answer = mp_db_result(lake->db, number);
+    for (uint32_t row = 0; row < answer->rows; row++)
+        visit(visit_self, mp_db_cell(answer, row, 0));
+    return MP_OK;
+}
+
 /* --- claim --- */
 
 struct claim_context {

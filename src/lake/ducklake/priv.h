@@ -132,6 +132,8 @@ enum mp_code mp_dl_append(struct mp_lake *lake, const struct mp_lake_commit *com
 
 enum mp_code mp_dl_positions(struct mp_lake *lake, struct mp_lake_position *positions,
                              uint32_t count, struct mp_err *err);
+enum mp_code mp_dl_topics(struct mp_lake *lake, void (*visit)(void *self, struct mp_str topic),
+                          void *visit_self, struct mp_err *err);
 enum mp_code mp_dl_claim(struct mp_lake *lake, const struct mp_lake_claim *claims, uint32_t count,
                          struct mp_err *err);
 /* Queues the compare-and-swap of all ranges; gives its number. table may be NULL (offsets only,
