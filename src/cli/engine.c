@@ -242,6 +242,11 @@ enum mp_code mp_engine_run(struct mp_engine *engine, struct mp_err *err)
     return code;
 }
 
+void mp_engine_stop(struct mp_engine *engine)
+{
+    mp_pipeline_stop(engine->pipeline);
+}
+
 struct mp_pipeline_counts mp_engine_counts(const struct mp_engine *engine)
 {
     return mp_pipeline_counts(engine->pipeline);

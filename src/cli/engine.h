@@ -31,6 +31,8 @@ enum mp_code mp_engine_open(const struct mp_engine_options *options, struct mp_e
                             struct mp_engine **ret);
 /* Runs until it is stopped by SIGTERM or SIGINT, at the source's end, or by a fault. */
 enum mp_code mp_engine_run(struct mp_engine *engine, struct mp_err *err);
+/* Asks run to publish what it has and return; from any thread. */
+void mp_engine_stop(struct mp_engine *engine);
 struct mp_pipeline_counts mp_engine_counts(const struct mp_engine *engine);
 /* No-op on NULL. */
 void mp_engine_close(struct mp_engine *engine);
