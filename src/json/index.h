@@ -29,8 +29,7 @@
 struct mp_json_index {
     uint32_t *closers; /* closing quotes */
     uint32_t *escapes; /* backslashes that begin an escape */
-    size_t capacity;   /* entries each may hold: half a record and MP_JSON_INDEX_SLACK */
-};
+};                     /* each has room for half a record and MP_JSON_INDEX_SLACK */
 
 /* Fills the index of size bytes; answers I3. */
 typedef bool mp_json_index_fn(struct mp_json_index *index, const char *data, size_t size);

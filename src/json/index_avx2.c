@@ -90,13 +90,17 @@ static inline AVX2 uint64_t equal_bytes(__m256i low, __m256i high, char byte)
     return (uint64_t)b << 32 | a;
 }
 
-/* Bytes below 0x20. */
+/* Bytes below 0x20. Most blocks have none, which the smaller of each two bytes tells. */
 static inline AVX2 uint64_t control_bytes(__m256i low, __m256i high)
 {
     __m256i top = _mm256_set1_epi8(0x1f);
-    uint32_t a = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(low, top), top));
-    uint32_t b = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(high, top), top));
+    __m256i least = _mm256_min_epu8(low, high);
+    uint32_t a, b;
 
+    if (!_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(least, top), top)))
+        return 0;
+    a = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(low, top), top));
+    b = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(high, top), top));
     return (uint64_t)b << 32 | a;
 }
 

@@ -45,6 +45,7 @@ void mp_json_free(struct mp_json *json)
     mp_json_keys_fini(&json->keys);
     mp_free(json->index.closers);
     mp_free(json->index.escapes);
+    mp_free(json->cuts);
     mp_free(json->scratch);
     mp_free(json->fields);
     mp_free(json);
@@ -61,10 +62,11 @@ static void make_room(struct mp_json *json, size_t bytes)
     entries = bytes / 2 + MP_JSON_INDEX_SLACK;
     mp_free(json->index.closers);
     mp_free(json->index.escapes);
+    mp_free(json->cuts);
     mp_free(json->scratch);
     json->index.closers = mp_alloc_array(entries, sizeof(*json->index.closers));
     json->index.escapes = mp_alloc_array(entries, sizeof(*json->index.escapes));
-    json->index.capacity = entries;
+    json->cuts = mp_alloc_array(entries, sizeof(*json->cuts));
     json->scratch = mp_alloc(bytes + MP_JSON_TEXT_SLACK);
     json->scratch_bytes = bytes;
 }

@@ -21,7 +21,8 @@ struct mp_json {
     mp_json_index_fn *fill_index;
     const char *isa;
     struct mp_json_index index;
-    char *scratch; /* as large as the record at least: see text.h */
+    uint32_t *cuts; /* as many as half a record at least: see walk.c */
+    char *scratch;  /* as large as the record at least: see text.h */
     size_t scratch_bytes;
     struct mp_json_field *fields;
     uint32_t field_count, field_capacity;

@@ -6,6 +6,9 @@
 #include <sys/auxv.h>
 
 #define KEYS_FIRST 64u
+/* Keys in a row that may be left out before the table is asked: asking costs as much as some five
+ * comparisons. */
+#define LEFT_OUT_MAX 4
 
 static uint64_t rotate(uint64_t x, unsigned by)
 {
@@ -86,7 +89,7 @@ uint32_t mp_json_keys_find(const struct mp_json_keys *keys, struct mp_str name)
     for (uint32_t at = wanted & mask; keys->slots[at].key; at = (at + 1) & mask) {
         uint32_t key = keys->slots[at].key - 1;
 
-        if (keys->slots[at].hash == wanted && mp_json_keys_guess(keys, key, name))
+        if (keys->slots[at].hash == wanted && mp_json_keys_is(keys, key, name))
             return key;
     }
     return MP_JSON_KEY_NONE;
@@ -131,6 +134,27 @@ uint32_t mp_json_keys_intern(struct mp_json_keys *keys, struct mp_str name)
     keys->count++;
     put_slot(keys, (struct mp_json_key_slot){.hash = hash(keys->seed, name), .key = key + 1});
     return key;
+}
+
+uint32_t mp_json_keys_guess_further(const struct mp_json_keys *keys, uint32_t previous,
+                                    struct mp_str name)
+{
+    uint32_t key = mp_json_keys_next(keys, previous);
+
+    for (int left_out = 0; left_out < LEFT_OUT_MAX && key != MP_JSON_KEY_NONE; left_out++) {
+        key = keys->keys[key].next;
+        if (mp_json_keys_is(keys, key, name))
+            return key;
+    }
+    return MP_JSON_KEY_NONE;
+}
+
+void mp_json_keys_follow(struct mp_json_keys *keys, uint32_t previous, uint32_t key)
+{
+    if (previous == MP_JSON_KEY_NONE)
+        keys->first = key;
+    else
+        keys->keys[previous].next = key;
 }
 
 void mp_json_keys_forget_serials(struct mp_json_keys *keys)

@@ -1,11 +1,13 @@
 /* json/keys.h - the names of top-level keys, each with a small number.
  *
- * Events of one topic repeat their keys in the same order. So each key remembers the one that came
- * after it, and the reader first compares the bytes of that guess; the hash table is asked when
- * the guess is wrong. Names are the sender's to choose, so the hash is keyed with random bits of
- * the process (SipHash-1-3): no list of names is slow for all of us.
+ * Events of one topic repeat their keys in the same order. So each key remembers one that came
+ * after it, and the reader first compares the bytes of that guess, then of the guesses behind it
+ * (some keys are left out of some events); only then it asks the hash table, and mends the guess.
+ * So the guesses grow into the order of all keys, and those left out cost a comparison. Names are
+ * the sender's to choose, so the hash is keyed with random bits of the process (SipHash-1-3): no
+ * list of names is slow for all of us.
  *
- * Life     init -> (guess | find | intern)* -> fini
+ * Life     init -> (next, is | guess_further | find | intern, follow)* -> fini
  * Memory   names in an arena, keys and slots in two arrays that double; all freed by fini.
  * Always   K1 the n-th name ever interned has number n
  *          K2 slots is a power of two and at most half full
@@ -23,7 +25,7 @@
 struct mp_json_key {
     const char *name;
     uint32_t size;
-    uint32_t next;   /* the key that came after it last time, or NONE */
+    uint32_t next;   /* the guess: a key that came after it, or NONE */
     uint32_t serial; /* of the last record that had it */
     uint32_t field;  /* its place there */
 };
@@ -38,7 +40,7 @@ struct mp_json_keys {
     struct mp_json_key_slot *slots;
     uint32_t count, capacity; /* keys */
     uint32_t slot_count;      /* K2 */
-    uint32_t first;           /* the key that began the last record, or NONE */
+    uint32_t first;           /* the guess for the first key, or NONE */
     uint64_t seed[2];
     struct mp_arena names;
 };
@@ -50,6 +52,12 @@ size_t mp_json_keys_bytes(const struct mp_json_keys *keys);
 uint32_t mp_json_keys_find(const struct mp_json_keys *keys, struct mp_str name);
 /* Copies a name that is not there; gives its number. */
 uint32_t mp_json_keys_intern(struct mp_json_keys *keys, struct mp_str name);
+/* Gives the number of the name when it is one of the guesses behind the first one after
+ * `previous`, else NONE. */
+uint32_t mp_json_keys_guess_further(const struct mp_json_keys *keys, uint32_t previous,
+                                    struct mp_str name);
+/* From now on `key` is the guess after `previous`. */
+void mp_json_keys_follow(struct mp_json_keys *keys, uint32_t previous, uint32_t key);
 /* No record was seen: when the serial wraps around. */
 void mp_json_keys_forget_serials(struct mp_json_keys *keys);
 
@@ -84,12 +92,18 @@ static inline bool mp_json_bytes_equal(const char *a, const char *b, size_t size
     return true;
 }
 
-/* Is `key`, a guess, the name? */
-static inline bool mp_json_keys_guess(const struct mp_json_keys *keys, uint32_t key,
-                                      struct mp_str name)
+/* Is it the name of `key`, which may be NONE? */
+static inline bool mp_json_keys_is(const struct mp_json_keys *keys, uint32_t key,
+                                   struct mp_str name)
 {
     return key != MP_JSON_KEY_NONE && keys->keys[key].size == name.size &&
            mp_json_bytes_equal(keys->keys[key].name, name.data, name.size);
+}
+
+/* Gives the guess for the key after `previous` (NONE: for the first), or NONE. */
+static inline uint32_t mp_json_keys_next(const struct mp_json_keys *keys, uint32_t previous)
+{
+    return previous == MP_JSON_KEY_NONE ? keys->first : keys->keys[previous].next;
 }
 
 #endif

@@ -1,5 +1,6 @@
 #include "json/text.h"
 
+#include "json/json_priv.h"
 #include "json/utf8.h"
 
 #include <assert.h>
@@ -138,34 +139,32 @@ static size_t put_minimal(char *out, uint32_t character)
     return 6;
 }
 
+/* Writes what compact text has in place of the escape at `at`, known to be good; gives its end. */
+static char *rewrite_escape(char *out, const char *data, size_t *at, size_t end)
+{
+    enum mp_json_fault fault;
+    uint32_t character;
+    unsigned length = mp_json_escape_read(data + *at, data + end, &character, &fault);
+
+    assert(length);
+    *at += length;
+    return out + put_minimal(out, character);
+}
+
 size_t mp_json_text_compact(const char *data, size_t from, size_t end, size_t limit,
-                            const uint32_t *closers, const uint32_t *escapes, char *out)
+                            const uint32_t *cuts, char *out)
 {
     char *begin = out;
 
-    while (from < end) {
-        size_t closer;
-
-        if (data[from] != '"') {
-            *out = data[from++];
-            out += *out != ' ' && *out != '\t' && *out != '\n' && *out != '\r';
-            continue;
-        }
-        closer = *closers++;
-        for (; *escapes < closer; escapes++) {
-            size_t at = *escapes;
-            enum mp_json_fault fault;
-            uint32_t character;
-            unsigned length = mp_json_escape_read(data + at, data + closer, &character, &fault);
-
-            assert(length); /* the value is known to be good */
-            out = copy_run(out, data, from, at, limit);
-            out += put_minimal(out, character);
-            from = at + length;
-            escapes += length == 12;
-        }
-        out = copy_run(out, data, from, closer + 1, limit); /* the closing quote too */
-        from = closer + 1;
+    for (; *cuts < end; cuts++) {
+        out = copy_run(out, data, from, *cuts, limit);
+        from = *cuts;
+        if (data[from] == '\\')
+            out = rewrite_escape(out, data, &from, end);
+        else
+            while (mp_json_is_space(data[from]))
+                from++;
     }
+    out = copy_run(out, data, from, end, limit);
     return (size_t)(out - begin);
 }

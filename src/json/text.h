@@ -26,8 +26,10 @@ extern const unsigned char mp_json_escape_value[256];
  * SIZE_MAX when an escape is wrong. */
 size_t mp_json_text_decode(const char *data, size_t from, size_t end, size_t limit,
                            const uint32_t *escapes, char *out);
-/* Writes the nested value from..end, known to be good, as compact text; gives the bytes written. */
+/* Writes the nested value from..end, known to be good, as compact text; gives the bytes written.
+ * cuts are where the two differ, in order, and end behind them: each begins white space or an
+ * escape to be spelled otherwise. */
 size_t mp_json_text_compact(const char *data, size_t from, size_t end, size_t limit,
-                            const uint32_t *closers, const uint32_t *escapes, char *out);
+                            const uint32_t *cuts, char *out);
 
 #endif

@@ -22,6 +22,7 @@ struct cursor {
     const char *data;
     size_t size;
     const uint32_t *closer, *escape; /* the next of each */
+    uint32_t *cuts;                  /* of one nested value: where compact text differs */
     char *out;                       /* free scratch */
 };
 
@@ -41,10 +42,17 @@ static inline size_t skip_word(const char *data, size_t at, size_t size, struct 
     return at + word.size;
 }
 
-/* Steps over the escapes of a nested string that ends at closer; NULL when one is wrong. Says in
- * *ret_rewrite when compact text would spell one of them otherwise. */
+/* Steps over white space inside a nested value, which compact text does not have: a cut. */
+static inline size_t cut_space(const char *data, size_t at, uint32_t **cut)
+{
+    *(*cut)++ = (uint32_t)at;
+    return skip_space(data, at);
+}
+
+/* Steps over the escapes of a nested string that ends at closer; NULL when one is wrong. Those that
+ * compact text spells otherwise are cuts. */
 static const uint32_t *skip_escapes(const char *data, size_t closer, const uint32_t *escape,
-                                    bool *ret_rewrite)
+                                    uint32_t **cut)
 {
     while (*escape < closer) {
         const char *at = data + *escape;
@@ -60,23 +68,24 @@ static const uint32_t *skip_escapes(const char *data, size_t closer, const uint3
         if (!length)
             return NULL;
         if (!mp_json_escape_minimal(at, length, character))
-            *ret_rewrite = true;
+            *(*cut)++ = *escape;
         escape += length == 12 ? 2 : 1;
     }
     return escape;
 }
 
 /* Steps over the object or array at `at`, a value of the top level. Gives the position behind it
- * or 0 when it is wrong. Each open level says which of the two it is; the labels are the states of
- * the grammar (RFC 8259, sections 4 and 5). */
-static size_t skip_nested(struct cursor *cursor, size_t at, bool *ret_rewrite)
+ * or 0 when it is wrong, and in *ret_cut the end of the cuts, which begin where index.cuts does.
+ * Each open level says which of the two it is; the labels are the states of the grammar (RFC 8259,
+ * sections 4 and 5). */
+static size_t skip_nested(struct cursor *cursor, size_t at, uint32_t **ret_cut)
 {
     const char *data = cursor->data;
     size_t size = cursor->size, next;
     const uint32_t *closer = cursor->closer, *escape = cursor->escape;
     bool object[MP_JSON_DEPTH_MAX];
     unsigned depth = 0; /* levels open here; the record itself is one more */
-    bool rewrite = false;
+    uint32_t *cut = cursor->cuts;
 
 open:
     if (depth == MP_JSON_DEPTH_MAX - 1)
@@ -87,8 +96,7 @@ open:
     depth++;
     at++;
     if (mp_json_is_space(data[at])) {
-        at = skip_space(data, at);
-        rewrite = true;
+        at = cut_space(data, at, &cut);
     }
     if (data[at] == '"')
         goto key;
@@ -101,8 +109,7 @@ open_array:
     depth++;
     at++;
     if (mp_json_is_space(data[at])) {
-        at = skip_space(data, at);
-        rewrite = true;
+        at = cut_space(data, at, &cut);
     }
     if (data[at] == ']')
         goto close;
@@ -111,14 +118,13 @@ open_array:
 key:
     next = *closer++;
     if (UNLIKELY(*escape < next)) {
-        escape = skip_escapes(data, next, escape, &rewrite);
+        escape = skip_escapes(data, next, escape, &cut);
         if (!escape)
             return 0;
     }
     at = next + 1;
     if (UNLIKELY(data[at] != ':')) {
-        at = skip_space(data, at);
-        rewrite = true;
+        at = cut_space(data, at, &cut);
         if (data[at] != ':')
             return 0;
     }
@@ -129,7 +135,7 @@ value:
     case '"':
         next = *closer++;
         if (UNLIKELY(*escape < next)) {
-            escape = skip_escapes(data, next, escape, &rewrite);
+            escape = skip_escapes(data, next, escape, &cut);
             if (!escape)
                 return 0;
         }
@@ -164,8 +170,7 @@ value:
     case '\t':
     case '\n':
     case '\r':
-        at = skip_space(data, at);
-        rewrite = true;
+        at = cut_space(data, at, &cut);
         goto value;
     default:
         return 0;
@@ -186,16 +191,14 @@ after_in_array:
         goto close;
     if (!mp_json_is_space(data[at]))
         return 0;
-    at = skip_space(data, at);
-    rewrite = true;
+    at = cut_space(data, at, &cut);
     goto after_in_array;
 
 after_in_object:
     if (LIKELY(data[at] == ',')) {
         at++;
         if (UNLIKELY(data[at] != '"')) {
-            at = skip_space(data, at);
-            rewrite = true;
+            at = cut_space(data, at, &cut);
             if (data[at] != '"')
                 return 0;
         }
@@ -205,8 +208,7 @@ after_in_object:
         goto close;
     if (!mp_json_is_space(data[at]))
         return 0;
-    at = skip_space(data, at);
-    rewrite = true;
+    at = cut_space(data, at, &cut);
     goto after_in_object;
 
 close:
@@ -218,25 +220,25 @@ close:
         goto after;
     cursor->closer = closer;
     cursor->escape = escape;
-    *ret_rewrite = rewrite;
+    *ret_cut = cut;
     return at;
 }
 
 /* Reads an object or array of the top level into the field. */
 static size_t read_nested(struct cursor *cursor, size_t at, struct mp_json_field *field)
 {
-    const uint32_t *closer = cursor->closer, *escape = cursor->escape;
-    bool rewrite = false;
-    size_t end = skip_nested(cursor, at, &rewrite), written;
+    uint32_t *cut;
+    size_t end = skip_nested(cursor, at, &cut), written;
 
     if (!end)
         return 0;
     field->kind = MP_JSON_NESTED;
     field->nested_object = cursor->data[at] == '{';
     field->text = mp_str_n(cursor->data + at, end - at);
-    if (rewrite) {
+    if (UNLIKELY(cut != cursor->cuts)) {
+        *cut = (uint32_t)end;
         written =
-            mp_json_text_compact(cursor->data, at, end, cursor->size, closer, escape, cursor->out);
+            mp_json_text_compact(cursor->data, at, end, cursor->size, cursor->cuts, cursor->out);
         assert(written <= end - at);
         field->text = mp_str_n(cursor->out, written);
         cursor->out += written;
@@ -312,20 +314,25 @@ static inline size_t read_value(struct cursor *cursor, size_t at, struct mp_json
     }
 }
 
-/* Gives the number of a key that was not guessed, or NONE when the record turns out to be wrong:
- * a new name is interned only from a record that is good to its end (S1). */
+/* Gives the number of a key that is not the one guessed, or NONE when the record turns out to be
+ * wrong: a new name is interned only from a record that is good to its end (S1). */
 static uint32_t find_key(struct mp_json *json, struct mp_str record, struct mp_str name,
-                         bool *known_good)
+                         uint32_t previous, bool *known_good)
 {
-    uint32_t key = mp_json_keys_find(&json->keys, name);
+    uint32_t key = mp_json_keys_guess_further(&json->keys, previous, name);
     size_t at;
 
     if (key != MP_JSON_KEY_NONE)
         return key;
-    if (!*known_good && mp_json_diagnose(record, &at) != MP_JSON_OK)
-        return MP_JSON_KEY_NONE;
-    *known_good = true;
-    return mp_json_keys_intern(&json->keys, name);
+    key = mp_json_keys_find(&json->keys, name);
+    if (key == MP_JSON_KEY_NONE) {
+        if (!*known_good && mp_json_diagnose(record, &at) != MP_JSON_OK)
+            return MP_JSON_KEY_NONE;
+        *known_good = true;
+        key = mp_json_keys_intern(&json->keys, name);
+    }
+    mp_json_keys_follow(&json->keys, previous, key);
+    return key;
 }
 
 /* The place for a value of the key: its own from before in this record, else the next one. */
@@ -351,6 +358,7 @@ bool mp_json_walk(struct mp_json *json, const char *data, size_t from, size_t si
                             .size = size,
                             .closer = json->index.closers,
                             .escape = json->index.escapes,
+                            .cuts = json->cuts,
                             .out = json->scratch};
     uint32_t previous = MP_JSON_KEY_NONE;
     bool known_good = false;
@@ -362,22 +370,18 @@ bool mp_json_walk(struct mp_json *json, const char *data, size_t from, size_t si
         return at + 1 == size;
     for (;;) {
         struct mp_str name;
-        uint32_t key, *guess;
+        uint32_t key;
 
         if (data[at] != '"')
             return false;
         at = read_string(&cursor, at, &name);
         if (!at)
             return false;
-        guess = previous == MP_JSON_KEY_NONE ? &json->keys.first : &json->keys.keys[previous].next;
-        key = *guess;
-        if (UNLIKELY(!mp_json_keys_guess(&json->keys, key, name))) {
-            key = find_key(json, mp_str_n(data, size), name, &known_good);
+        key = mp_json_keys_next(&json->keys, previous);
+        if (UNLIKELY(!mp_json_keys_is(&json->keys, key, name))) {
+            key = find_key(json, mp_str_n(data, size), name, previous, &known_good);
             if (key == MP_JSON_KEY_NONE)
                 return false;
-            guess =
-                previous == MP_JSON_KEY_NONE ? &json->keys.first : &json->keys.keys[previous].next;
-            *guess = key;
         }
         previous = key;
 

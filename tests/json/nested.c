@@ -49,6 +49,7 @@ static const struct compact cases[] = {
     REWRITTEN("[\"\\u000B\\u001F\"]", "[\"\\u000b\\u001f\"]"), REWRITTEN("[\"\\u000A\"]", "[\"\\n\"]"),
     REWRITTEN("[\"a\\nb\\/c\\td\"]", "[\"a\\nb/c\\td\"]"), REWRITTEN("[\"\\\"\\u0041\\\"\"]", "[\"\\\"A\\\"\"]"),
     REWRITTEN("[\"\\\\\\/\"]", "[\"\\\\/\"]"), REWRITTEN("[\"\\u2028\\uffff\"]", "[\"\xe2\x80\xa8\xef\xbf\xbf\"]"),
+    REWRITTEN("[\"\\/ x \\u0041 \"]", "[\"/ x A \"]"), REWRITTEN("[\"\\u0020 \" , \" \\/\" ]", "[\"  \",\" /\"]"),
     REWRITTEN("{\"\\\"\": \"\\\"\"}", "{\"\\\"\":\"\\\"\"}"), REWRITTEN("[\"\\ud83d\\ude00\\ud83d\\ude00\" ]", "[\"\xf0\x9f\x98\x80\xf0\x9f\x98\x80\"]"),
 };
 /* clang-format on */
