@@ -189,6 +189,15 @@ static bool is_own_name(const struct mp_batch *batch, struct mp_str name)
            (options->inserted_at_name.size && same_name(batch, name, options->inserted_at_name));
 }
 
+/* The pipeline's own columns that the table has not yet: they have their place in the budget. */
+static uint32_t own_columns(const struct mp_batch *batch)
+{
+    const struct mp_batch_options *options = &batch->options;
+
+    return (options->rescued_name.size && !mp_batch_find(batch, options->rescued_name)) +
+           (options->inserted_at_name.size && !mp_batch_find(batch, options->inserted_at_name));
+}
+
 /* Looks a key up that this batch has not met: its builder, a new one, or why there is none. A key
  * that has only had nulls gets no builder yet. */
 static uint32_t look_up(struct mp_batch *batch, struct mp_str name, bool null)
@@ -203,7 +212,7 @@ static uint32_t look_up(struct mp_batch *batch, struct mp_str name, bool null)
             return KEY_RESCUE + MP_RESCUE_NAME;
         if (null)
             return KEY_NEW;
-        if (batch->builder_count >= batch->options.columns_max)
+        if (batch->builder_count + own_columns(batch) >= batch->options.columns_max)
             return KEY_RESCUE + MP_RESCUE_BUDGET;
         builder = mp_batch_add(batch, name, MP_TYPE(NONE));
     }

@@ -180,7 +180,8 @@ static enum mp_cast cast_double(const struct mp_json_field *field, struct mp_typ
     return cast;
 }
 
-/* A float holds a number when its own shortest text names the same number. */
+/* A float holds a number that it is exactly, or that its own shortest text names: 0.1 reads back
+ * as 0.1. */
 static enum mp_cast cast_float(const struct mp_json_field *field, struct mp_type type, bool pinned,
                                void *ret)
 {
@@ -194,7 +195,7 @@ static enum mp_cast cast_float(const struct mp_json_field *field, struct mp_type
     if (isinf(value) && !isinf(wide))
         return MP_CAST_REFUSED;
     mp_float_text(value, text);
-    if (!isnan(wide) && strtod(text, NULL) != wide)
+    if (!isnan(wide) && (double)value != wide && strtod(text, NULL) != wide)
         return MP_CAST_REFUSED;
     memcpy(ret, &value, sizeof(value));
     return MP_CAST_OK;

@@ -193,6 +193,7 @@ static bool part_has_range(const struct mp_part *part)
 /* Takes the building batch and the ranges it was made from. */
 static struct mp_job *make_job(struct mp_pipeline *p, const char *trigger)
 {
+    static const struct mp_lake_create plain;
     struct mp_job *job = mp_alloc(sizeof(*job));
 
     mp_arena_init(&job->arena, 0);
@@ -200,6 +201,7 @@ static struct mp_job *make_job(struct mp_pipeline *p, const char *trigger)
     job->tables[MP_JOB_MAIN].name = p->options.table;
     job->tables[MP_JOB_MAIN].create = &p->options.create;
     job->tables[MP_JOB_QUARANTINE].name = p->options.quarantine_table;
+    job->tables[MP_JOB_QUARANTINE].create = &plain;
     job->arrow_bytes = mp_batch_arrow_bytes(p->batch);
     job->column_count = mp_batch_column_count(p->batch);
     job->ranges = mp_alloc_array(p->part_count, sizeof(*job->ranges));

@@ -170,8 +170,8 @@ static int64_t within_log(struct mp_pipeline *p, const struct takeover *t, int64
 {
     if (next < 0)
         return by_policy(p, t);
-    if (t->log.low < 0 || (next >= t->log.low && next <= t->log.high))
-        return next;
+    if (t->log.low < 0 || t->log.high < 0 || (next >= t->log.low && next <= t->log.high))
+        return next; /* a mark that is not known refuses nothing */
     tell_gap(p, t->id, next, t->log.low, t->log.high, by_policy(p, t));
     return by_policy(p, t);
 }

@@ -69,7 +69,7 @@ static void segments_grow_stepwise_and_come_back(void)
         segments++;
     }
     CHECK_INT(values, 500000);
-    CHECK(segments <= 5 + 4);
+    CHECK(segments <= 10 + 4);
     CHECK(mp_segment_pool_bytes(pool) < 500000 * 8 + 2 * MP_SEGMENT_LARGE);
     mp_segment_put_list(pool, &list);
     CHECK_INT(mp_segment_pool_bytes(pool), 0);

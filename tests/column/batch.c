@@ -252,10 +252,10 @@ static void column_budget_holds(void)
         lines_add(&lines, record);
     }
     lines_seal(&lines, true);
-    CHECK_INT(lines.sealed.column_count, 12); /* ten, the stamp, the rescued */
-    CHECK_INT(mp_batch_rescued(lines.batch, MP_RESCUE_BUDGET), 5000 - 9);
+    CHECK_INT(lines.sealed.column_count, 10); /* live, seven keys, the stamp, the rescued */
+    CHECK_INT(mp_batch_rescued(lines.batch, MP_RESCUE_BUDGET), 5000 - 7);
     CHECK(mp_str_starts(lines_values(&lines, "_rescued_data"),
-                        MP_STR("~|~|~|~|~|~|~|~|~|{\"k_9\":9}|{\"k_10\":10}")));
+                        MP_STR("~|~|~|~|~|~|~|{\"k_7\":7}|{\"k_8\":8}")));
     lines_close(&lines);
 }
 
@@ -309,6 +309,7 @@ static void live_types_take_what_they_hold_exactly(void)
         {{.id = MP_TYPE_INT128}, "9223372036854775808", "9223372036854775808"},
         {{.id = MP_TYPE_INT128}, "9007199254740993", "~"},
         {{.id = MP_TYPE_FLOAT}, "0.1", "0.1"},
+        {{.id = MP_TYPE_FLOAT}, "0.10000000149011612", "0.1"},
         {{.id = MP_TYPE_FLOAT}, "0.123456789012", "~"},
         {{.id = MP_TYPE_FLOAT}, "16777217", "~"},
         {{.id = MP_TYPE_FLOAT}, "1e39", "~"},
