@@ -37,8 +37,10 @@ def test_new_columns_by_eight_writers_at_once(kafka, pg_lake, tmp_path):
 
 
 def check_columns(lake):
-    names = [row[0] for row in lake.sql("SELECT lower(column_name) FROM ducklake_column "
-                                        "WHERE end_snapshot IS NULL")]
+    names = [row[0] for row in lake.sql(
+        "SELECT lower(c.column_name) FROM ducklake_column c JOIN ducklake_table t "
+        "ON t.table_id = c.table_id WHERE c.end_snapshot IS NULL AND t.end_snapshot IS NULL "
+        "AND t.table_name = 'events'")]
     doubled = [name for name, count in collections.Counter(names).items() if count > 1]
     assert not doubled
     assert {"k_%d" % turn for turn in range(ROUNDS)} <= set(names)
