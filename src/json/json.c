@@ -8,6 +8,8 @@
 #include <assert.h>
 
 #define FIELDS_FIRST 64u
+/* Room for a record of Kafka's default limit stays for good; it is some 10 MiB. */
+#define ROOM_KEPT ((size_t)3 << 19)
 
 static struct mp_json *new_with(mp_json_index_fn *fill_index, const char *isa)
 {
@@ -38,37 +40,42 @@ struct mp_json *mp_json_new(void)
     return mp_json_new_portable();
 }
 
+static void free_room(struct mp_json *json)
+{
+    mp_free(json->index.closers);
+    mp_free(json->index.escapes);
+    mp_free(json->cuts);
+    mp_free(json->scratch);
+}
+
 void mp_json_free(struct mp_json *json)
 {
     if (!json)
         return;
     mp_json_keys_fini(&json->keys);
-    mp_free(json->index.closers);
-    mp_free(json->index.escapes);
-    mp_free(json->cuts);
-    mp_free(json->scratch);
+    free_room(json);
     mp_free(json->fields);
     mp_free(json);
 }
 
-/* Makes index and scratch large enough for a record of so many bytes. */
+/* Makes index, cuts and scratch large enough for a record of so many bytes. What an outsized record
+ * needed goes back with the next ordinary one. */
 static void make_room(struct mp_json *json, size_t bytes)
 {
+    bool outsized = json->room_bytes > ROOM_KEPT && bytes <= ROOM_KEPT;
     size_t entries;
 
-    if (bytes <= json->scratch_bytes)
+    if (bytes <= json->room_bytes && !outsized)
         return;
-    bytes += bytes / 2; /* records a bit larger than this one come soon */
+    if (bytes <= ROOM_KEPT) /* records a bit larger than this one come soon */
+        bytes = bytes + bytes / 2 < ROOM_KEPT ? bytes + bytes / 2 : ROOM_KEPT;
     entries = bytes / 2 + MP_JSON_INDEX_SLACK;
-    mp_free(json->index.closers);
-    mp_free(json->index.escapes);
-    mp_free(json->cuts);
-    mp_free(json->scratch);
+    free_room(json);
     json->index.closers = mp_alloc_array(entries, sizeof(*json->index.closers));
     json->index.escapes = mp_alloc_array(entries, sizeof(*json->index.escapes));
     json->cuts = mp_alloc_array(entries, sizeof(*json->cuts));
     json->scratch = mp_alloc(bytes + MP_JSON_TEXT_SLACK);
-    json->scratch_bytes = bytes;
+    json->room_bytes = bytes;
 }
 
 /* Tells this record's keys from all before. */

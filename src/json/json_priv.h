@@ -21,9 +21,9 @@ struct mp_json {
     mp_json_index_fn *fill_index;
     const char *isa;
     struct mp_json_index index;
-    uint32_t *cuts; /* as many as half a record at least: see walk.c */
-    char *scratch;  /* as large as the record at least: see text.h */
-    size_t scratch_bytes;
+    uint32_t *cuts;    /* as many as half a record: see walk.c */
+    char *scratch;     /* as large as a record: see text.h */
+    size_t room_bytes; /* the largest record that index, cuts and scratch have room for */
     struct mp_json_field *fields;
     uint32_t field_count, field_capacity;
     uint32_t serial; /* of the record; tells a key seen in this one */

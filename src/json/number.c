@@ -1,5 +1,7 @@
 #include "json/number.h"
 
+#include "json/powers.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,6 +9,10 @@
 
 /* A double is decided by its first 767 significant digits and by whether any later one is not 0. */
 #define SIGNIFICANT 800
+/* All numbers of so many digits are below 2^64. */
+#define MANTISSA_DIGITS 19
+
+__extension__ typedef unsigned __int128 wide;
 
 /* The parts of a number, as positions: [-]from .. point [. fraction] [e exponent] .. end. */
 struct parts {
@@ -151,9 +157,26 @@ bool mp_json_number_overflows(struct mp_str number)
     return overflows(number.data, 0, &parts);
 }
 
+/* The value of eight digits: neighbours are joined to pairs, those to fours, those to eight. */
+static inline uint64_t eight_digits(const char *data)
+{
+    uint64_t word;
+
+    memcpy(&word, data, sizeof(word));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    word &= 0x0f0f0f0f0f0f0f0fu;
+    word = (word * 10 + (word >> 8)) & 0x00ff00ff00ff00ffu;
+    word = (word * 100 + (word >> 16)) & 0x0000ffff0000ffffu;
+    return (word * 10000 + (word >> 32)) & 0xffffffffu;
+}
+
 /* The digits of a run, folded onto value; the caller knows that they fit. */
 static inline uint64_t fold(const char *data, size_t at, size_t end, uint64_t value)
 {
+    for (; end - at >= 8; at += 8)
+        value = value * 100000000 + eight_digits(data + at);
     for (; at < end; at++)
         value = value * 10 + (uint64_t)(data[at] - '0');
     return value;
@@ -169,27 +192,63 @@ static bool fits_int64(const char *digits, size_t size, bool negative)
     return memcmp(digits, most[negative], 19) <= 0;
 }
 
+/* Rounds mantissa * 10^q, the mantissa not 0, q in the table. False where that cannot tell.
+ *
+ * The product of the mantissa (shifted up to 64 bits) and the power (cut to 128 bits) is below the
+ * true one by less than 2^64, that is, by less than one in its middle word. Its first 53 bits are
+ * the double; the bits behind them, rest and middle, say which way to round, unless the true ones
+ * may be just half, or on the other side of it. */
+static inline bool round_fast(uint64_t mantissa, int q, uint64_t *ret)
+{
+    const struct mp_json_power *power = &mp_json_powers[q - MP_JSON_POWER_LEAST];
+    int shift = __builtin_clzll(mantissa), drop;
+    uint64_t high, middle, rest, half;
+    wide product;
+
+    mantissa <<= shift;
+    product = (wide)mantissa * power->high;
+    high = (uint64_t)(product >> 64);
+    middle = (uint64_t)product;
+    product = (wide)mantissa * power->low;
+    middle += (uint64_t)(product >> 64);
+    high += middle < (uint64_t)(product >> 64);
+
+    drop = high >> 63 ? 11 : 10; /* the product has 192 or 191 bits */
+    half = (uint64_t)1 << (drop - 1);
+    rest = high & (2 * half - 1);
+    if ((rest == half && middle == 0) || (rest == half - 1 && middle == UINT64_MAX))
+        return false;
+    /* 2^52 to 2^53; the latter, if rounded up to, rightly adds one to the exponent */
+    high = (high >> drop) + (rest >= half);
+    *ret = ((uint64_t)(mp_json_power_binary(q) - shift + 128 + drop + 52 + 1023) << 52) +
+           (high - ((uint64_t)1 << 52));
+    return true;
+}
+
 static double round_number(const char *data, bool negative, const struct parts *parts)
 {
-    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                  1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    const int64_t tens_max = 22; /* 10^22 is the last power of ten that a double holds exactly */
-    size_t digits = parts->point - parts->from + parts->tail - parts->fraction;
     int64_t exponent = written_exponent(data, parts) - (int64_t)(parts->tail - parts->fraction);
-    uint64_t mantissa;
+    size_t fraction = parts->fraction, whole = parts->point - parts->from;
+    uint64_t mantissa = 0, bits = 0;
     double value;
 
-    if (digits > 19 || exponent > tens_max || exponent < -tens_max)
+    if (data[parts->from] == '0') { /* only the fraction counts, and not its leading zeros */
+        whole = 0;
+        while (fraction < parts->tail && data[fraction] == '0')
+            fraction++;
+    }
+    if (whole + (parts->tail - fraction) > MANTISSA_DIGITS)
         return round_slow(data, negative, parts);
-    mantissa = fold(data, parts->from, parts->point, 0);
-    mantissa = fold(data, parts->fraction, parts->tail, mantissa);
-    if (mantissa > (uint64_t)1 << 53)
-        return round_slow(data, negative, parts);
-    /* both are exact, so one operation rounds once (Clinger 1990) */
-    value = (double)mantissa;
-    value = exponent < 0 ? value / tens[-exponent] : value * tens[exponent];
-    return negative ? -value : value;
+    mantissa = fold(data, parts->from, parts->from + whole, 0);
+    mantissa = fold(data, fraction, parts->tail, mantissa);
+    if (mantissa) {
+        if (exponent < MP_JSON_POWER_LEAST || exponent > MP_JSON_POWER_MOST ||
+            !round_fast(mantissa, (int)exponent, &bits))
+            return round_slow(data, negative, parts);
+    }
+    bits |= (uint64_t)negative << 63;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
 }
 
 size_t mp_json_number_read(const char *data, size_t at, size_t size, struct mp_json_field *ret)

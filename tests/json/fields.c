@@ -300,6 +300,89 @@ static void duplicates_among_100000_names_cost_linear_time(void)
     CHECK(many < 5.0); /* some 20 ms; quadratic would be minutes */
 }
 
+/* Records that leave out any keys of one order, and some in an order of their own. */
+static void names_left_out_or_moved_are_found(void)
+{
+    static const char names[] = "abcdefghijklmnop";
+    struct pair pair = pair_new();
+    uint32_t state = 12345;
+
+    for (int round = 0; round < 20000; round++) {
+        char bytes[256], sent[17];
+        uint32_t count = 0;
+        int size = 1;
+
+        bytes[0] = '{';
+        state = state * 1664525 + 1013904223;
+        for (uint32_t k = 0; k < 16; k++)
+            if (state >> (8 + k) & 1)
+                sent[count++] = names[k];
+        for (uint32_t k = 1; round % 3 == 0 && k < count; k++) { /* swap with an earlier one */
+            uint32_t other = (state >> 4) % k;
+            char name = sent[k];
+
+            sent[k] = sent[other], sent[other] = name;
+        }
+        for (uint32_t k = 0; k < count; k++)
+            size += sprintf(bytes + size, "%s\"%c\":%d", k ? "," : "", sent[k], sent[k]);
+        bytes[size++] = '}';
+        CHECK_FAULT(&pair, mp_str_n(bytes, (size_t)size), MP_JSON_OK);
+        CHECK_INT(pair.record.count, count);
+        for (uint32_t k = 0; k < count; k++) {
+            CHECK_STR(mp_json_key_name(pair.fast, pair.record.fields[k].key),
+                      mp_str_n(&sent[k], 1));
+            CHECK_INT(pair.record.fields[k].i64, sent[k]);
+        }
+    }
+    CHECK_INT(mp_json_key_count(pair.fast), 16);
+    pair_free(&pair);
+}
+
+/* An outsized record, ordinary ones and a larger one, in turns. */
+static void records_of_any_size_follow_each_other(void)
+{
+    struct pair pair = pair_new();
+
+    for (size_t round = 0; round < 6; round++) {
+        size_t size = (round + 1) << 20;
+        char *bytes = mp_alloc(size);
+
+        memcpy(bytes, "{\"k\":[ \"", 8);
+        memset(bytes + 8, 'x', size - 11);
+        memcpy(bytes + size - 3, "\"]}", 3);
+        CHECK_FAULT(&pair, mp_str_n(bytes, size), MP_JSON_OK);
+        CHECK_INT(pair.record.fields[0].text.size, size - 7);
+        CHECK_INT(pair.record.fields[0].text.data[1], '"');
+        CHECK_FAULT(&pair, MP_STR("{\"k\":\"\\u0041\"}"), MP_JSON_OK);
+        CHECK_STR(pair.record.fields[0].text, MP_STR("A"));
+        mp_free(bytes);
+    }
+    pair_free(&pair);
+}
+
+/* The most strings, escapes and cuts that so many bytes can hold, good or not. */
+static void records_that_fill_the_index(void)
+{
+    static const char *const fillings[] = {"\\n", "\"\"", " 1", "1 ", ", ", "\\/", "\"\"\"\\"};
+
+    for (size_t k = 0; k < sizeof(fillings) / sizeof(*fillings); k++)
+        for (size_t size = 16; size < 700; size++) {
+            struct pair pair = pair_new(); /* with room for this record only */
+            char *bytes = mp_alloc(size);
+
+            for (size_t at = 0; at < size; at++)
+                bytes[at] = fillings[k][at % strlen(fillings[k])];
+            memcpy(bytes, "{\"k\":[\"", 7);
+            memcpy(bytes + size - 3, "\"]}", 3);
+            scan(&pair, mp_str_n(bytes, size));
+            bytes[6] = ' ';
+            bytes[size - 3] = ' ';
+            scan(&pair, mp_str_n(bytes, size));
+            mp_free(bytes);
+            pair_free(&pair);
+        }
+}
+
 static void texts_stay_until_the_next_scan(void)
 {
     struct mp_json *json = mp_json_new();
@@ -357,6 +440,9 @@ int main(int argc, char **argv)
         TEST(names_are_forgotten_by_reset),
         TEST(duplicates_put_the_last_value_at_the_first_place),
         TEST(duplicates_among_100000_names_cost_linear_time),
+        TEST(names_left_out_or_moved_are_found),
+        TEST(records_of_any_size_follow_each_other),
+        TEST(records_that_fill_the_index),
         TEST(texts_stay_until_the_next_scan),
         TEST(refused_records_write_nothing),
         TEST(isa_is_named),

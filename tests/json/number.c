@@ -290,6 +290,54 @@ static void number_random_doubles_come_back(void)
     }
 }
 
+/* Digits and exponents around those the quick way takes, each against strtod. */
+static void number_random_decimals_agree_with_strtod(void)
+{
+    uint64_t state = 0x2545f4914f6cdd1du;
+    char text[64];
+
+    for (int k = 0; k < 300000; k++) {
+        uint64_t digits, bits;
+        double want;
+
+        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+        digits = state >> (state & 63);
+        snprintf(text, sizeof(text), "%" PRIu64 "e%d", digits,
+                 (int)(state >> 40 & 0xff) % 140 - 70);
+        want = strtod(text, NULL);
+        memcpy(&bits, &want, sizeof(bits));
+        check_double(text, bits);
+    }
+}
+
+/* The numbers half way between two doubles, and their neighbours, at all sizes that 19 digits can
+ * spell: the even one is right, and at the neighbours the nearer one. */
+static void number_half_ways_are_rounded_to_even(void)
+{
+    uint64_t state = 0x9e3779b97f4a7c15u;
+    char text[64];
+
+    for (int k = 0; k < 100000; k++) {
+        int up = 1 + k % 10; /* the double is a 53-bit number shifted up so far */
+        uint64_t low, half, bits;
+        double value;
+
+        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+        low = (state >> 11 | (uint64_t)1 << 52) << up;
+        half = low + ((uint64_t)1 << (up - 1));
+        value = (double)low; /* exact */
+        memcpy(&bits, &value, sizeof(bits));
+        snprintf(text, sizeof(text), "%" PRIu64 "e0", half - 1);
+        check_double(text, bits);
+        snprintf(text, sizeof(text), "%" PRIu64 ".0", half);
+        check_double(text, bits + (bits & 1));
+        snprintf(text, sizeof(text), "%" PRIu64 ".5", half);
+        check_double(text, bits + 1);
+        snprintf(text, sizeof(text), "%" PRIu64 "000e-3", half);
+        check_double(text, bits + (bits & 1));
+    }
+}
+
 static void number_range_inside_is_exact_too(void)
 {
     struct pair pair = pair_new();
@@ -315,6 +363,8 @@ int main(int argc, char **argv)
         TEST(number_long_digit_strings),
         TEST(number_powers_of_two),
         TEST(number_random_doubles_come_back),
+        TEST(number_random_decimals_agree_with_strtod),
+        TEST(number_half_ways_are_rounded_to_even),
         TEST(number_range_inside_is_exact_too),
     };
 
