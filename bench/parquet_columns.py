@@ -29,8 +29,10 @@ def plain(value):
 
 
 def timestamp(text):
-    when = datetime.datetime.fromisoformat(text.replace("Z", "+00:00")) - EPOCH
-    return "timestamptz", struct.pack("<q", when // datetime.timedelta(microseconds=1))
+    when = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=datetime.timezone.utc)
+    return "timestamptz", struct.pack("<q", (when - EPOCH) // datetime.timedelta(microseconds=1))
 
 
 def main():

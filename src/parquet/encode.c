@@ -23,6 +23,23 @@ static void zstd_set(ZSTD_CCtx *context, ZSTD_cParameter parameter, int value)
     assert(!ZSTD_isError(result));
 }
 
+/* Level 1 with a window as long as a page and a table twice as large as its own: on event columns
+ * 5 % fewer bytes at the same CPU time. A table twice as large again costs 8 % more time for 2 %,
+ * level 2 costs 5 % for nothing, level 3 40 %; the negative levels save 10 % for 45 % more bytes.
+ * (bench/parquet_bench.c, zstd 1.5.4. zstd shrinks both for inputs that are small.) */
+static void zstd_tune(ZSTD_CCtx *context, const struct mp_parquet_options *options)
+{
+    int window_log = 10;
+
+    zstd_set(context, ZSTD_c_compressionLevel, options->level);
+    if (options->level != 1)
+        return;
+    while (window_log < 22 && (UINT32_C(1) << window_log) < options->page_bytes)
+        window_log++;
+    zstd_set(context, ZSTD_c_windowLog, window_log);
+    zstd_set(context, ZSTD_c_hashLog, 15);
+}
+
 struct mp_parquet_encoder *mp_parquet_encoder_new(const struct mp_parquet_options *options)
 {
     struct mp_parquet_encoder *encoder = mp_alloc(sizeof(*encoder));
@@ -40,7 +57,7 @@ struct mp_parquet_encoder *mp_parquet_encoder_new(const struct mp_parquet_option
     if (options->codec == MP_CODEC_ZSTD) {
         encoder->zstd = ZSTD_createCCtx();
         assert(encoder->zstd);
-        zstd_set(encoder->zstd, ZSTD_c_compressionLevel, encoder->options.level);
+        zstd_tune(encoder->zstd, &encoder->options);
     }
     return encoder;
 }

@@ -122,13 +122,15 @@ unsigned mp_rle_width(uint32_t count);
 #define MP_BOUND_CHUNK_MAX 256u /* bytes of a text bound in a chunk's Statistics */
 #define MP_BOUND_PAGE_MAX  64u  /* and in the page index */
 
-/* The extremes of a page while its values are at hand. */
+/* The extremes of a page while its values are at hand. Texts often begin alike (JSON, URLs, times),
+ * so what decides is kept from behind the bytes that both extremes have in common. */
 struct mp_bounds {
-    bool has;                /* a value that is not NaN was seen */
-    uint64_t nans;           /* NaNs among the values */
-    char fixed[2][16];       /* smallest and largest of a fixed type, as PLAIN */
-    struct mp_str text[2];   /* of a text type; lent by whoever holds the values */
-    uint64_t head[2];        /* the first 8 bytes of each text, big-endian, zeros behind */
+    bool has;              /* a value that is not NaN was seen */
+    uint32_t alike;        /* bytes that both texts begin with */
+    uint64_t nans;         /* NaNs among the values */
+    char fixed[2][16];     /* smallest and largest of a fixed type, as PLAIN */
+    struct mp_str text[2]; /* of a text type; lent by whoever holds the values */
+    uint64_t head[2];      /* 8 bytes of each text behind those alike, big-endian, zeros behind */
 };
 
 /* A smallest or largest value that outlives its page: its first bytes and its whole length. */
@@ -146,27 +148,32 @@ struct mp_extremes {
 /* Looks at `count` fixed values side by side. */
 void mp_bounds_add_fixed(struct mp_bounds *bounds, enum mp_order order, const char *values,
                          uint32_t count);
-void mp_bounds_add_text_slow(struct mp_bounds *bounds, struct mp_str text, uint64_t head);
+void mp_bounds_add_text_slow(struct mp_bounds *bounds, struct mp_str text);
 
-/* The first 8 bytes as a number that orders as they do. Reads up to 8 bytes of what is there. */
-static inline uint64_t mp_text_head(struct mp_str text)
+/* The first 8 bytes as a number that orders as they do. */
+static inline uint64_t mp_text_head(const char *text, size_t size)
 {
     uint64_t head = 0;
 
-    if (text.size >= 8)
-        memcpy(&head, text.data, 8);
-    else if (text.size)
-        memcpy(&head, text.data, text.size);
+    if (size >= 8)
+        memcpy(&head, text, 8);
+    else if (size)
+        memcpy(&head, text, size);
     return __builtin_bswap64(head);
 }
 
+/* Most texts begin as the extremes do and differ from both in the next 8 bytes. */
 static inline void mp_bounds_add_text(struct mp_bounds *bounds, struct mp_str text)
 {
-    uint64_t head = mp_text_head(text);
+    uint32_t alike = bounds->alike;
 
-    if (__builtin_expect(bounds->head[0] < head && head < bounds->head[1], 1))
-        return;
-    mp_bounds_add_text_slow(bounds, text, head);
+    if (text.size >= alike && (!alike || memcmp(text.data, bounds->text[0].data, alike) == 0)) {
+        uint64_t head = mp_text_head(text.data + alike, text.size - alike);
+
+        if (bounds->head[0] < head && head < bounds->head[1])
+            return;
+    }
+    mp_bounds_add_text_slow(bounds, text);
 }
 
 /* Ends a page: zeros get the sign that makes them a bound. */

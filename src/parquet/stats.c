@@ -14,6 +14,8 @@
  */
 #include "parquet/parquet_priv.h"
 
+enum { ALIKE_MAX = 64 }; /* bytes that mp_bounds_add_text is willing to compare */
+
 /* ---- values side by side --------------------------------------------------------------------- */
 
 /* Loops that the compiler can follow: two running extremes, no branch on data. */
@@ -125,25 +127,33 @@ void mp_bounds_add_fixed(struct mp_bounds *bounds, enum mp_order order, const ch
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Called for the few texts whose first 8 bytes do not lie strictly between both extremes'. */
-void mp_bounds_add_text_slow(struct mp_bounds *bounds, struct mp_str text, uint64_t head)
+static uint32_t alike_bytes(struct mp_str a, struct mp_str b)
 {
-    bool less = !bounds->has || head < bounds->head[0];
-    bool more = !bounds->has || head > bounds->head[1];
+    size_t limit = a.size < b.size ? a.size : b.size;
+    uint32_t same = 0;
 
-    if (!less && head == bounds->head[0])
-        less = mp_str_cmp(text, bounds->text[0]) < 0;
-    if (!more && head == bounds->head[1])
-        more = mp_str_cmp(text, bounds->text[1]) > 0;
-    if (less) {
+    while (same < limit && same < ALIKE_MAX && a.data[same] == b.data[same])
+        same++;
+    return same;
+}
+
+/* Called for the few texts that do not lie strictly between both extremes at first sight. */
+void mp_bounds_add_text_slow(struct mp_bounds *bounds, struct mp_str text)
+{
+    bool less = !bounds->has || mp_str_cmp(text, bounds->text[0]) < 0;
+    bool more = !bounds->has || mp_str_cmp(text, bounds->text[1]) > 0;
+
+    if (!less && !more)
+        return;
+    if (less)
         bounds->text[0] = text;
-        bounds->head[0] = head;
-    }
-    if (more) {
+    if (more)
         bounds->text[1] = text;
-        bounds->head[1] = head;
-    }
     bounds->has = true;
+    bounds->alike = alike_bytes(bounds->text[0], bounds->text[1]);
+    for (int which = 0; which < 2; which++)
+        bounds->head[which] = mp_text_head(bounds->text[which].data + bounds->alike,
+                                           bounds->text[which].size - bounds->alike);
 }
 
 /* ---- a page's end ---------------------------------------------------------------------------- */
