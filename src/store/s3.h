@@ -73,7 +73,6 @@ struct mp_s3_op {
     enum mp_code code;
     struct mp_err err;            /* where code is not MP_OK */
     char s3_code[MP_S3_CODE_MAX]; /* such as "NoSuchUpload"; "": none came */
-    bool lost;                    /* an attempt that failed may have been done, unseen */
     struct mp_http_call call;     /* status, headers and body of the last answer */
 
     /* --- the engine's own --- */
@@ -97,6 +96,9 @@ struct mp_s3_source {
     void (*done)(void *self, struct mp_s3_op *op);
     void *self;
 };
+
+/* Parts of 8 MiB, or so much larger that there are no more than the limit. */
+uint64_t mp_s3_part_bytes(uint64_t object_bytes);
 
 /* Runs until the source gives nothing more and everything it gave is done. */
 void mp_s3_run(struct mp_s3 *s3, const struct mp_s3_source *source, uint32_t at_once);

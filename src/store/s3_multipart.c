@@ -12,9 +12,10 @@
  *
  * M1  a failed object's upload is aborted once none of its requests is under way, so that no part
  *     arrives behind the abort and is kept, and paid for, for ever
- * M2  the answer to COMPLETE may be lost although it was done; the repeat is then told that there
- *     is no such upload, and so is the abort. Whoever hears that looks whether an object of the
- *     right size is there: keys are never written twice (S3), so it is ours
+ * M2  the answer to COMPLETE may be lost although it was done; the repeat (ours, or libcurl's own
+ *     of which we do not hear) is then told that there is no such upload, and so is the abort.
+ *     Whoever hears that looks whether an object of the right size is there: keys are never
+ *     written twice (S3), so it is ours
  * M3  the first fault of an object is the one told
  *
  * What cannot be undone: an upload whose CREATE answer was lost has an id that nobody knows. A
@@ -42,7 +43,7 @@ enum state { NONE, WHOLE, CREATE, PARTS, COMPLETE, CHECK, ABORT };
 struct upload {
     enum state state; /* NONE: the place is free */
     bool asked;       /* the request of this state (other than PARTS) is under way */
-    bool completing;  /* COMPLETE was sent and may have been done (M2) */
+    bool completing;  /* COMPLETE was sent (M2) */
     uint32_t index;   /* of the object */
     struct mp_str key;
     const struct mp_store_object *object;
@@ -72,8 +73,7 @@ struct put {
 
 /* --- opening and closing an object ---------------------------------------------------------- */
 
-/* Parts of 8 MiB, or so much larger that there are not more than the limit. */
-static uint64_t part_bytes_for(uint64_t bytes)
+uint64_t mp_s3_part_bytes(uint64_t bytes)
 {
     uint64_t least = (bytes + MP_S3_PARTS_MAX - 1) / MP_S3_PARTS_MAX;
 
@@ -120,7 +120,7 @@ static void open_upload(struct put *put, struct upload *upload, uint32_t index)
     };
     if (upload->state == WHOLE)
         return;
-    upload->part_bytes = part_bytes_for(bytes);
+    upload->part_bytes = mp_s3_part_bytes(bytes);
     upload->part_count = (uint32_t)((bytes + upload->part_bytes - 1) / upload->part_bytes);
     assert(upload->part_count <= MP_S3_PARTS_MAX);
     upload->etags = mp_alloc_array(upload->part_count, ETAG_MAX);
@@ -342,13 +342,13 @@ static void part_put(struct put *put, struct upload *upload, struct mp_s3_op *op
 
 static void completed(struct put *put, struct upload *upload, struct mp_s3_op *op)
 {
-    upload->completing = op->lost;
+    upload->completing = true;
     if (!op->code) {
         close_upload(put, upload);
         return;
     }
     fail(upload, op->code, &op->err);
-    upload->state = no_such_upload(op) && op->lost ? CHECK : ABORT;
+    upload->state = no_such_upload(op) ? CHECK : ABORT;
 }
 
 static void aborted(struct put *put, struct upload *upload, struct mp_s3_op *op)

@@ -304,7 +304,6 @@ static bool settle(struct mp_s3 *s3, struct mp_s3_op *op)
 
     op->due_us = now_us;
     op->state = MP_S3_WAITING;
-    op->lost |= verdict == WAIT && op->call.sent;
     if (verdict == GOOD)
         return true;
     if (verdict == SKEWED && learn_skew(s3, op))
