@@ -12,9 +12,9 @@
  * the position is in the log -> start again there; it is not -> lost, as source.h says (R3).
  *
  * Waking. Up to 2.1 the thread of a broker sleeps up to a second once the fetched-ahead limit is
- * met, and nobody wakes it when we take records away: 16 MiB would last for 16 MB/s and no more.
- * Any request wakes it, so after each quarter of the limit one is sent whose answer is not waited
- * for. Later versions have fetch.queue.backoff.ms (rdkafka_conf.c).
+ * met, and nobody wakes it when we take records away: a reader of 60 MB/s gets 39. Any request
+ * wakes it, so after each quarter of the limit one is sent whose answer is not waited for. Later
+ * versions have fetch.queue.backoff.ms (rdkafka_conf.c).
  */
 #include "kafka/rdkafka_priv.h"
 
