@@ -44,11 +44,16 @@ static void on_log(void *self, int level, const char *text)
         mp_log(mp_engine_log(door->engine), MP_LOG_WARN, "millpond.rdkafka", "%s", text);
 }
 
-enum mp_code mp_open_kafka(void *self, struct mp_engine *engine, struct mp_err *err,
-                           struct mp_source **ret)
+static void drop_log(void *self, int level, const char *text)
 {
-    struct mp_kafka_door *door = self;
-    const struct mp_config_kafka *kafka = &door->config->kafka;
+    (void)self, (void)level, (void)text;
+}
+
+static enum mp_code open_source(const struct mp_config *config, struct mp_kafka_door *door,
+                                uint32_t topic_grace_ms, const struct mp_env *env,
+                                struct mp_err *err, struct mp_source **ret)
+{
+    const struct mp_config_kafka *kafka = &config->kafka;
     struct mp_source_setting *settings =
         mp_alloc_array(kafka->passthrough_count, sizeof(*settings));
     struct mp_source_rdkafka_options options = {
@@ -56,26 +61,42 @@ enum mp_code mp_open_kafka(void *self, struct mp_engine *engine, struct mp_err *
         .topic = kafka->topic.data,
         .group = kafka->group.data,
         .client_id = kafka->client_id.data,
-        .ordinal = door->config->ordinal,
-        .replica_count = door->config->replica_count,
+        .ordinal = config->ordinal,
+        .replica_count = config->replica_count,
         .fetch_bytes_min = (uint32_t)kafka->fetch_bytes_min,
         .fetch_wait_ms_max = (uint32_t)kafka->fetch_wait_ms_max,
         .stats_interval_ms = (uint32_t)kafka->stats_interval_ms,
         .metadata_interval_ms = 30000,
+        .topic_grace_ms = topic_grace_ms,
         .settings = settings,
         .setting_count = kafka->passthrough_count,
         .self = door,
-        .on_stats = on_stats,
-        .on_error = on_error,
-        .on_log = on_log,
+        .on_stats = door ? on_stats : NULL,
+        .on_error = door ? on_error : NULL,
+        .on_log = door ? on_log : drop_log,
     };
     enum mp_code code;
 
-    door->engine = engine;
     for (uint32_t i = 0; i < kafka->passthrough_count; i++)
         settings[i] = (struct mp_source_setting){kafka->passthrough[i].key.data,
                                                  kafka->passthrough[i].value.data};
-    code = mp_source_rdkafka_open(&options, mp_engine_env(engine), err, ret);
+    code = mp_source_rdkafka_open(&options, env, err, ret);
     mp_free(settings);
     return code;
+}
+
+enum mp_code mp_open_kafka(void *self, struct mp_engine *engine, struct mp_err *err,
+                           struct mp_source **ret)
+{
+    struct mp_kafka_door *door = self;
+
+    door->engine = engine;
+    return open_source(door->config, door, 0, mp_engine_env(engine), err, ret);
+}
+
+enum mp_code mp_open_kafka_source(const struct mp_config *config, uint32_t topic_grace_ms,
+                                  const struct mp_env *env, struct mp_err *err,
+                                  struct mp_source **ret)
+{
+    return open_source(config, NULL, topic_grace_ms, env, err, ret);
 }

@@ -4,6 +4,7 @@ was open all the time. And the other way: tables that DuckDB made, appended to b
 import datetime
 import decimal
 import json
+import re
 import uuid
 
 import pytest
@@ -124,8 +125,8 @@ def test_after_each_thing_duckdb_does(kafka, db, tmp_path, kind):
         for name, statements, change in STEPS:
             for statement in statements:
                 lake_connection = lake.duckdb()
-                lake_connection.execute(statement.replace(" T", " lake.events")
-                                        .replace("NAME", "events"))
+                lake_connection.execute(re.sub(r"\bT\b", "lake.events", statement)
+                                        .replace("'NAME'", "'events'"))
                 lake_connection.close()
             change(model)
             fresh = lake.duckdb()
@@ -183,9 +184,10 @@ def test_table_made_by_duckdb(local_lake, tmp_path):
                            datetime.date(2026, 3, 1))
     assert rows[1][6] == stamp and rows[1][7] == stamp.replace(tzinfo=utc)
     assert rows[1][8:] == (uuid.UUID("0e0b6c8e-0000-0000-0000-00000000000b"), "us", False, -8, None)
-    assert rows[2][:12] == (None,) * 12, out
+    # a FLOAT holds what its own spelling names; DuckDB's Python client gives it as a double
+    assert rows[2][:12] == (None,) * 3 + (0.10000000149011612,) + (None,) * 8, out
     assert json.loads(rows[2][12], parse_float=str, parse_int=str) == {
-        "i": "2147483648", "d": "0.00001", "f": "0.1", "day": "2026-02-30", "u": "none",
+        "i": "2147483648", "d": "0.00001", "day": "2026-02-30", "u": "none",
         "small": "40000", "b": "2"}
 
 
@@ -194,7 +196,7 @@ def test_bounds_stay_right_on_a_table_with_old_statistics(local_lake, tmp_path):
     local_lake.execute("CREATE TABLE lake.events (n BIGINT, s VARCHAR)",
                        "INSERT INTO lake.events SELECT range, 'm' FROM range(100, 200)")
     opened = local_lake.duckdb()
-    assert opened.execute("SELECT min(n), max(n) FROM lake.events").fetchone() == (100, 199)
+    assert opened.execute("SELECT min(n), max(n) FROM lake.events").fetchall() == [(100, 199)]
     lakes.load(local_lake, ['{"n":5,"s":"a"}', '{"n":9000,"s":"z"}', '{"s":"only s"}'], tmp_path)
     for connection in (local_lake.duckdb(), opened):
         assert connection.execute("SELECT min(n), max(n), min(s), max(s) FROM lake.events"
