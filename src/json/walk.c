@@ -74,14 +74,28 @@ static const uint32_t *skip_escapes(const char *data, size_t closer, const uint3
     return escape;
 }
 
+/* Steps over the nested string whose turn it is; gives the position behind it or 0. */
+static inline size_t skip_string(const char *data, const uint32_t **closer, const uint32_t **escape,
+                                 uint32_t **cut)
+{
+    size_t end = *(*closer)++;
+
+    if (UNLIKELY(**escape < end)) {
+        *escape = skip_escapes(data, end, *escape, cut);
+        if (!*escape)
+            return 0;
+    }
+    return end + 1;
+}
+
 /* Steps over the object or array at `at`, a value of the top level. Gives the position behind it
- * or 0 when it is wrong, and in *ret_cut the end of the cuts, which begin where index.cuts does.
- * Each open level says which of the two it is; the labels are the states of the grammar (RFC 8259,
- * sections 4 and 5). */
+ * or 0 when it is wrong, and in *ret_cut the end of the cuts, which begin at cursor->cuts.
+ * object says of each open level which of the two it is; the labels are the states of the grammar
+ * (RFC 8259, sections 4 and 5). */
 static size_t skip_nested(struct cursor *cursor, size_t at, uint32_t **ret_cut)
 {
     const char *data = cursor->data;
-    size_t size = cursor->size, next;
+    size_t size = cursor->size;
     const uint32_t *closer = cursor->closer, *escape = cursor->escape;
     bool object[MP_JSON_DEPTH_MAX];
     unsigned depth = 0; /* levels open here; the record itself is one more */
@@ -95,9 +109,8 @@ open:
     object[depth] = true;
     depth++;
     at++;
-    if (mp_json_is_space(data[at])) {
+    if (mp_json_is_space(data[at]))
         at = cut_space(data, at, &cut);
-    }
     if (data[at] == '"')
         goto key;
     if (data[at] == '}')
@@ -108,21 +121,16 @@ open_array:
     object[depth] = false;
     depth++;
     at++;
-    if (mp_json_is_space(data[at])) {
+    if (mp_json_is_space(data[at]))
         at = cut_space(data, at, &cut);
-    }
     if (data[at] == ']')
         goto close;
     goto value;
 
 key:
-    next = *closer++;
-    if (UNLIKELY(*escape < next)) {
-        escape = skip_escapes(data, next, escape, &cut);
-        if (!escape)
-            return 0;
-    }
-    at = next + 1;
+    at = skip_string(data, &closer, &escape, &cut);
+    if (UNLIKELY(!at))
+        return 0;
     if (UNLIKELY(data[at] != ':')) {
         at = cut_space(data, at, &cut);
         if (data[at] != ':')
@@ -133,13 +141,7 @@ key:
 value:
     switch (data[at]) {
     case '"':
-        next = *closer++;
-        if (UNLIKELY(*escape < next)) {
-            escape = skip_escapes(data, next, escape, &cut);
-            if (!escape)
-                return 0;
-        }
-        at = next + 1;
+        at = skip_string(data, &closer, &escape, &cut);
         break;
     case '-':
     case '0':

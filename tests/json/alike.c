@@ -5,6 +5,8 @@
  */
 #include "help.h"
 
+#include "json/index.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -175,7 +177,7 @@ static void mutated_records_are_answered_alike(void)
     char *pages = guarded_new();
     struct pair pair = pair_new();
     char bytes[1024];
-    uint32_t good = 0, rounds = 300000;
+    uint32_t good = 0, rounds = 150000;
 
     for (uint32_t round = 0; round < rounds; round++) {
         const char *seed = seeds[dice(SEEDS)];
@@ -202,7 +204,7 @@ static void random_quotes_and_backslashes_are_answered_alike(void)
     struct pair pair = pair_new();
     char bytes[256];
 
-    for (int round = 0; round < 300000; round++) {
+    for (int round = 0; round < 150000; round++) {
         size_t size = 8 + dice(200), fill = size - 8;
         static const char few[] = "\\\\\\\\\\\"n x";
 
@@ -369,9 +371,48 @@ static void utf8_cut_by_the_end(void)
     guarded_free(pages);
 }
 
+#if defined(__x86_64__) || defined(__aarch64__)
+/* Stage one alone, on bytes that are nothing in particular: the same verdict, and the same places
+ * where it is good. */
+static void index_is_alike_on_raw_bytes(void)
+{
+    uint32_t places[4][256];
+    struct mp_json_index fast = {places[0], places[1]}, plain = {places[2], places[3]};
+    char *pages = guarded_new();
+    uint32_t good = 0;
+
+#ifdef __x86_64__
+    mp_json_index_fn *fill = mp_json_has_avx2() ? mp_json_index_avx2 : mp_json_index_portable;
+#else
+    mp_json_index_fn *fill = mp_json_index_neon;
+#endif
+    for (int round = 0; round < 200000; round++) {
+        size_t size = dice(200);
+        char *bytes = pages + ROOM - size;
+        bool verdict;
+
+        memset(bytes, 'x', size);
+        for (uint32_t changes = dice(12); size && changes; changes--)
+            bytes[dice(8) ? dice((uint32_t)size) : size - 1] = any_byte();
+        verdict = fill(&fast, bytes, size);
+        CHECK_INT(verdict, mp_json_index_portable(&plain, bytes, size));
+        good += verdict;
+        for (size_t k = 0; verdict && (k == 0 || fast.escapes[k - 1] != UINT32_MAX); k++)
+            CHECK_INT(fast.escapes[k], plain.escapes[k]);
+        for (size_t k = 0; verdict && (k == 0 || fast.closers[k - 1] != UINT32_MAX); k++)
+            CHECK_INT(fast.closers[k], plain.closers[k]);
+    }
+    CHECK(good > 20000);
+    guarded_free(pages);
+}
+#endif
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
+#if defined(__x86_64__) || defined(__aarch64__)
+        TEST(index_is_alike_on_raw_bytes),
+#endif
         TEST(no_read_past_the_end_of_a_good_record),
         TEST(cut_records_are_refused_alike),
         TEST(mutated_records_are_answered_alike),

@@ -10,7 +10,8 @@ asked of both scanners, which must say the same. Differences from orjson that ar
   D1  a document that is no object is refused (not_object), however good it is;
   D2  integers beyond int64 keep their digits; orjson rounds those beyond 64 bits to doubles;
   D3  nested values come as text: numbers and duplicate names inside are as sent. The text is
-      compared with a compaction made here by Python's own json module.
+      compared with a compaction made here by Python's own json module;
+  D4  more than 1,024 levels are refused; old versions of orjson have no such limit.
 
 The last line is "N passed, N failed".
 """
@@ -25,6 +26,17 @@ import orjson
 
 SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 SPACES = ["", "", "", " ", "  ", "\n", "\t", "\r\n", " " * 70]
+
+
+def counts_levels():
+    try:
+        orjson.loads("[" * 1025 + "]" * 1025)
+        return False
+    except orjson.JSONDecodeError:
+        return True
+
+
+ORJSON_COUNTS_LEVELS = counts_levels()
 
 
 # --- what compact text should be, by Python's json module (D3)
@@ -248,6 +260,8 @@ def check(record, line):
         accepted = True
     except orjson.JSONDecodeError:
         accepted = False
+    if answer.get("fault") == "depth" and not ORJSON_COUNTS_LEVELS:
+        return None  # D4
     if "fault" in answer:
         if not accepted:
             return None if answer["fault"] != "not_object" else "not_object, but orjson refuses"
