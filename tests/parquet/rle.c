@@ -74,7 +74,7 @@ static void runs_and_packed_words_alternate(void)
 
     CHECK_BYTES(mp_rle_bits(bits, 200, out), 0x80, 0x01, 0x01, /* 64 ones */
                 0x11, 1, 0, 0, 0, 0, 0, 0, 0,                  /* 8 groups */
-                0x90, 0x01, 0x00);                             /* 72 zeros, the last 8 past word 3 */
+                0x90, 0x01, 0x00); /* 72 zeros, the last 8 past word 3 */
 }
 
 static void indices_of_the_format_document(void)
@@ -156,9 +156,7 @@ static void levels_come_back(void)
 
         memset(bits, 0, sizeof(bits));
         for (uint32_t i = 0; i < count; i++)
-            if (round % 3 == 0   ? chance(2)
-                : round % 3 == 1 ? i / 100 % 2
-                                 : chance(200) != 0)
+            if (round % 3 == 0 ? chance(2) : round % 3 == 1 ? i / 100 % 2 : chance(200) != 0)
                 bits[i / 64] |= UINT64_C(1) << (i & 63);
         size = mp_rle_bits(bits, count, out);
         CHECK(size <= mp_rle_bits_max(count));

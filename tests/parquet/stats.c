@@ -202,8 +202,8 @@ static void wide_decimals_compare_as_twos_complement(void)
 
 static void texts_compare_bytewise_behind_what_is_alike(void)
 {
-    static const char *const texts[] = {"https://b.example", "https://a.example",
-                                        "https://b.example/", "https://",
+    static const char *const texts[] = {"https://b.example",     "https://a.example",
+                                        "https://b.example/",    "https://",
                                         "https://b.example\x7f", "https://b"};
     struct mp_bounds bounds = {0};
 

@@ -1,5 +1,5 @@
-/* tests/parquet/writer.c - columns to files: bytes worked out by hand, what stays the same, what goes
- * back. What readers make of it is judged elsewhere (judge_pyarrow_duckdb.py, java/). */
+/* tests/parquet/writer.c - columns to files: bytes worked out by hand, what stays the same, what
+ * goes back. What readers make of it is judged elsewhere (judge_pyarrow_duckdb.py, java/). */
 #include "base/mem.h"
 #include "harness/test.h"
 #include "parquet/parquet_priv.h"
@@ -147,8 +147,8 @@ static void a_dictionary_and_its_indices_byte_by_byte(void)
 {
     static const unsigned char dictionary[] = {2, 0, 0, 0, 'a', 'b', 1, 0, 0, 0, 'c'};
     static const unsigned char page[] = {0x03, 0x00, 0x00, 0x00, 0x90, 0x03, 0x01, /* 200 ones */
-                                         0x01,                   /* one bit an index */
-                                         0xc6, 0x01, 0x00,       /* 99 zeros */
+                                         0x01,                    /* one bit an index */
+                                         0xc6, 0x01, 0x00,        /* 99 zeros */
                                          0x1b, 0x11, 0x11, 0x11}; /* 13 groups: 1 0 0 0 1 ... */
     const struct mp_parquet_chunk *chunk;
 
@@ -383,8 +383,9 @@ static void a_value_larger_than_any_page_is_refused(void)
         add_claimed((size_t)INT32_MAX + 1);
         CHECK_INT(encode_with((struct mp_parquet_options){0}, how ? identity : NULL, 2, 2),
                   MP_BAD_DATA);
-        CHECK_STR(mp_str_c(err.text),
-                  MP_STR("column c: a value of 2147483648 bytes, at most 2147479547 fit in a page"));
+        CHECK_STR(
+            mp_str_c(err.text),
+            MP_STR("column c: a value of 2147483648 bytes, at most 2147479547 fit in a page"));
         CHECK(!err.retriable);
         CHECK(!chunks[0]);
     }
