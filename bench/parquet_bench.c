@@ -1,6 +1,6 @@
 /* bench/parquet_bench.c - what encoding costs, column by column.
  *
- *     parquet_bench COLUMNS.bin [codec=zstd] [level=1] [page=BYTES] [files=1] [rounds=5] [dict=1]
+ *     parquet-bench COLUMNS.bin [codec=zstd] [level=1] [page=BYTES] [files=1] [rounds=5] [dict=1]
  *
  * COLUMNS.bin comes from parquet_columns.py. files=N deals the rows out to N files, as a partition
  * does. For each column: CPU time of the whole encode (best of the rounds), the part of it that the
@@ -216,7 +216,7 @@ int main(int argc, char **argv)
     uint32_t rows = 0;
 
     if (argc < 2) {
-        fprintf(stderr, "usage: parquet_bench COLUMNS.bin [codec=] [level=] [page=] [files=] "
+        fprintf(stderr, "usage: parquet-bench COLUMNS.bin [codec=] [level=] [page=] [files=] "
                         "[rounds=] [dict=]\n");
         return 2;
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Splits NDJSON into columns for parquet_bench.
+"""Splits NDJSON into columns for parquet-bench.
 
     parquet_columns.py EVENTS.ndjson COLUMNS.bin [--rows N]
 

@@ -182,9 +182,8 @@ static inline __attribute__((always_inline)) uint32_t find_fixed(struct mp_dict 
     return NO_ENTRY;
 }
 
-static inline __attribute__((always_inline)) bool index_fixed(struct mp_dict *dict,
-                                                              const char *values, uint32_t count,
-                                                              uint32_t width)
+static inline __attribute__((always_inline)) bool
+index_fixed(struct mp_dict *dict, const char *values, uint32_t count, uint32_t width)
 {
     uint32_t *indices = dict->indices + dict->value_count;
 

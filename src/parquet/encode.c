@@ -222,9 +222,9 @@ static enum mp_code index_pages(struct mp_parquet_encoder *encoder, struct mp_er
     enum mp_code code = MP_OK;
     uint32_t from = 0;
 
-    page->room = mp_scratch_grow(page->room, &page->capacity,
-                                 MP_LEVELS_ROOM + 1 + mp_rle_indices_max(MP_PAGE_ROWS_MAX, width),
-                                 1);
+    page->room =
+        mp_scratch_grow(page->room, &page->capacity,
+                        MP_LEVELS_ROOM + 1 + mp_rle_indices_max(MP_PAGE_ROWS_MAX, width), 1);
     for (uint32_t i = 0; !code && i < encoder->record_count; i++) {
         struct mp_page_record *record = &encoder->records[i];
         struct mp_page_head head = {MP_PAGE_DATA, MP_ENCODING_RLE_DICTIONARY, record->rows};
@@ -235,8 +235,9 @@ static enum mp_code index_pages(struct mp_parquet_encoder *encoder, struct mp_er
         assert(count == record->rows - record->nulls);
         values[0] = (uint8_t)width;
         bytes = 1 + mp_rle_indices(indices, count, width, values + 1);
-        code = mp_page_write(encoder, &head, body_with_levels(page, page->bits, record->rows, bytes),
-                             err, &record->piece);
+        code =
+            mp_page_write(encoder, &head, body_with_levels(page, page->bits, record->rows, bytes),
+                          err, &record->piece);
         indices += count;
         from += record->rows;
     }
@@ -330,8 +331,8 @@ uint32_t mp_parquet_groups(const struct mp_parquet_cut *cut, uint32_t file)
 }
 
 static enum mp_code encode_file(struct mp_parquet_encoder *encoder,
-                                const struct mp_parquet_cut *cut, uint32_t file,
-                                struct mp_err *err, struct mp_parquet_chunk **ret)
+                                const struct mp_parquet_cut *cut, uint32_t file, struct mp_err *err,
+                                struct mp_parquet_chunk **ret)
 {
     const struct mp_parquet_rows *rows = &cut->files[file];
     enum mp_code code = MP_OK;

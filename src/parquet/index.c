@@ -34,8 +34,7 @@ static enum boundary_order order_of(struct mp_layout layout, const struct mp_pag
         if (empty(&pages[i]))
             continue;
         for (int which = 0; last && which < 2; which++) {
-            int order =
-                mp_order_compare(layout, bound_of(last, which), bound_of(&pages[i], which));
+            int order = mp_order_compare(layout, bound_of(last, which), bound_of(&pages[i], which));
 
             up &= order <= 0;
             down &= order >= 0;

@@ -227,7 +227,7 @@ struct mp_source {
     /* the chunk: rows `first` to `first + count - 1` of the file's selection */
     const uint32_t *rows; /* NULL: as they are */
     uint32_t first, count;
-    uint32_t next; /* row of the chunk that comes next */
+    uint32_t next;                  /* row of the chunk that comes next */
     struct mp_cursor cursor, start; /* direct: now, and where the chunk begins */
     char batch[MP_BATCH * 16];
 };
@@ -326,7 +326,8 @@ void mp_dict_fini(struct mp_dict *dict);
 /* Begins a chunk of `values` values. */
 void mp_dict_begin(struct mp_dict *dict, uint32_t values, size_t bytes_max);
 /* Takes the next `count` values of the source, all on one page, and gives the page's bounds, which
- * are good until the next call. False: a dictionary does not pay, judged by what was seen so far. */
+ * are good until the next call. False: a dictionary does not pay, judged by what was seen so far.
+ */
 bool mp_dict_add(struct mp_dict *dict, struct mp_source *source, uint32_t count,
                  struct mp_bounds *bounds);
 

@@ -10,7 +10,7 @@
 
 /* A gather fetches memory for rows ahead of it: the line with a text's length first, the lines
  * behind it when the length is there. */
-enum { AHEAD_ROWS = 16, AHEAD_REST_ROWS = 6, AHEAD_LINES = 12, LINE_BYTES = 64 };
+enum { AHEAD_ROWS = 24, AHEAD_REST_ROWS = 4, AHEAD_LINES = 12, LINE_BYTES = 64 };
 
 static void reserve(struct mp_page *page, size_t bytes)
 {

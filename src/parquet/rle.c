@@ -117,12 +117,13 @@ static uint8_t *packed_run(uint8_t *at, const uint32_t *values, uint32_t count, 
 
 size_t mp_rle_indices(const uint32_t *values, uint32_t count, unsigned width, uint8_t *ret)
 {
-    /* a run must be worth the headers it costs: whole groups of at least 8 bytes packed */
-    const uint32_t run_min = 8 * ((8 + width - 1) / width);
-    uint32_t packed_from = 0;
+    uint32_t run_min, packed_from = 0;
     uint8_t *at = ret;
 
     assert(width >= 1 && width <= 32);
+    /* a run must be worth the headers it costs: whole groups of at least 8 bytes packed; where it
+     * begins, the packed values in front of it are whole groups */
+    run_min = 8 * ((8 + width - 1) / width);
     for (uint32_t i = 0; i < count;) {
         uint32_t end = i + 1;
 
@@ -133,7 +134,7 @@ size_t mp_rle_indices(const uint32_t *values, uint32_t count, unsigned width, ui
             at = equal_run(at, end - i, values[i], width);
             packed_from = i = end;
         } else {
-            i = count - i < 8 ? count : i + 8; /* a packed run before a run of equals has whole groups */
+            i = count - i < 8 ? count : i + 8;
         }
     }
     at = packed_run(at, values + packed_from, count - packed_from, width);

@@ -285,8 +285,7 @@ struct mp_str mp_source_stretch(struct mp_source *source)
 
     assert(source->direct);
     settle(cursor);
-    return mp_str_n(cursor->segment->data + cursor->offset,
-                    cursor->segment->used - cursor->offset);
+    return mp_str_n(cursor->segment->data + cursor->offset, cursor->segment->used - cursor->offset);
 }
 
 void mp_source_skip(struct mp_source *source, size_t bytes)

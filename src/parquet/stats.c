@@ -5,10 +5,10 @@
  * what its reader is to carry. A cut lower bound is a prefix; a cut upper bound is a prefix whose
  * last code point (or byte) was made larger, and there is none where nothing can be made larger.
  *
- * NaN is never a bound, and a chunk that has one shows no bounds to readers of the file at all: some
- * take bounds for all values and NaN for the largest, and would skip the chunk for "x > 5" or take
- * all of it for "x = 1". The catalog gets them, with the number of NaNs. Since -0.0 and +0.0 are equal, a zero that is smallest is written as -0.0
- * and one that is largest as +0.0.
+ * NaN is never a bound, and a chunk that has one shows no bounds to readers of the file at all:
+ * some take bounds for all values and NaN for the largest, and would skip the chunk for "x > 5" or
+ * take all of it for "x = 1". The catalog gets them, with the number of NaNs. Since -0.0 and +0.0
+ * are equal, a zero that is smallest is written as -0.0 and one that is largest as +0.0.
  *
  * After  parquet.thrift: Statistics, ColumnOrder (TypeDefinedOrder), ColumnIndex.
  */
@@ -113,10 +113,14 @@ void mp_bounds_add_fixed(struct mp_bounds *bounds, enum mp_order order, const ch
                          uint32_t count)
 {
     static void (*const extremes[])(struct mp_bounds *, const char *, uint32_t) = {
-        [MP_ORDER_BOOL] = extremes_bool,       [MP_ORDER_I32] = extremes_i32,
-        [MP_ORDER_U32] = extremes_u32,         [MP_ORDER_I64] = extremes_i64,
-        [MP_ORDER_U64] = extremes_u64,         [MP_ORDER_F32] = extremes_f32,
-        [MP_ORDER_F64] = extremes_f64,         [MP_ORDER_BYTES16] = extremes_bytes16,
+        [MP_ORDER_BOOL] = extremes_bool,
+        [MP_ORDER_I32] = extremes_i32,
+        [MP_ORDER_U32] = extremes_u32,
+        [MP_ORDER_I64] = extremes_i64,
+        [MP_ORDER_U64] = extremes_u64,
+        [MP_ORDER_F32] = extremes_f32,
+        [MP_ORDER_F64] = extremes_f64,
+        [MP_ORDER_BYTES16] = extremes_bytes16,
         [MP_ORDER_DECIMAL16] = extremes_decimal16,
     };
 
@@ -226,11 +230,11 @@ static int compare_decimal(struct mp_str a, struct mp_str b)
 int mp_order_compare(struct mp_layout layout, struct mp_str a, struct mp_str b)
 {
     static int (*const compare[])(struct mp_str, struct mp_str) = {
-        [MP_ORDER_BOOL] = compare_bool,          [MP_ORDER_I32] = compare_i32,
-        [MP_ORDER_U32] = compare_u32,            [MP_ORDER_I64] = compare_i64,
-        [MP_ORDER_U64] = compare_u64,            [MP_ORDER_F32] = compare_f32,
-        [MP_ORDER_F64] = compare_f64,            [MP_ORDER_BYTES16] = mp_str_cmp,
-        [MP_ORDER_DECIMAL16] = compare_decimal,  [MP_ORDER_UTF8] = mp_str_cmp,
+        [MP_ORDER_BOOL] = compare_bool,         [MP_ORDER_I32] = compare_i32,
+        [MP_ORDER_U32] = compare_u32,           [MP_ORDER_I64] = compare_i64,
+        [MP_ORDER_U64] = compare_u64,           [MP_ORDER_F32] = compare_f32,
+        [MP_ORDER_F64] = compare_f64,           [MP_ORDER_BYTES16] = mp_str_cmp,
+        [MP_ORDER_DECIMAL16] = compare_decimal, [MP_ORDER_UTF8] = mp_str_cmp,
         [MP_ORDER_BINARY] = mp_str_cmp,
     };
 
@@ -315,12 +319,12 @@ static uint32_t last_code_point(const char *text, uint32_t size)
 /* Bytes of a code point by its first byte; 0: none begins so. (RFC 3629, section 3) */
 static uint32_t code_point_bytes(unsigned char first)
 {
-    return first < 0x80 ? 1
-         : first < 0xc2 ? 0
-         : first < 0xe0 ? 2
-         : first < 0xf0 ? 3
-         : first < 0xf5 ? 4
-                        : 0;
+    return first < 0x80   ? 1
+           : first < 0xc2 ? 0
+           : first < 0xe0 ? 2
+           : first < 0xf0 ? 3
+           : first < 0xf5 ? 4
+                          : 0;
 }
 
 static uint32_t decode(const char *text, uint32_t bytes)
@@ -414,7 +418,6 @@ void mp_bound_make(struct mp_layout layout, int which, struct mp_str head, uint6
         ret->has = cut_utf8(ret->data, ret->size, &cut);
     ret->size = cut;
     if (ret->has && which == 1)
-        ret->has = layout.order == MP_ORDER_UTF8
-                       ? raise_utf8(ret->data, ret->size, max, &ret->size)
-                       : raise_bytes(ret->data, ret->size, &ret->size);
+        ret->has = layout.order == MP_ORDER_UTF8 ? raise_utf8(ret->data, ret->size, max, &ret->size)
+                                                 : raise_bytes(ret->data, ret->size, &ret->size);
 }

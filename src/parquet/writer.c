@@ -115,7 +115,8 @@ static void write_indexes(struct file *file, uint64_t offset)
 
             place->column_index = offset + tail->size;
             place->column_index_bytes = (uint32_t)chunk->column_index.size;
-            mp_buf_add_str(tail, mp_buf_str(&chunk->column_index));
+            if (chunk->column_index.size)
+                mp_buf_add_str(tail, mp_buf_str(&chunk->column_index));
         }
     for (uint32_t group = 0; group < file->group_count; group++)
         for (uint32_t field = 0; field < file->field_count; field++) {

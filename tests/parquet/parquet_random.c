@@ -1,6 +1,6 @@
 /* tests/parquet/parquet_random.c - random columns, as Parquet files and as what a reader must find.
  *
- *     parquet_random DIRECTORY SEED [COUNT]
+ *     parquet-random DIRECTORY SEED [COUNT]
  *
  * For each seed from SEED on, makes columns of random types and values, cuts them into files in a
  * random way, and writes every file as SEED-FILE.parquet with its expectation SEED-FILE.expect. The
@@ -97,7 +97,7 @@ static size_t put_code_point(char *at, uint32_t point)
 
 static uint32_t code_point(uint32_t flavour)
 {
-    static const uint32_t edges[] = {0,      1,      0x7f,   0x80,   0x7ff,   0x800,
+    static const uint32_t edges[] = {0,      1,      0x7f,   0x80,    0x7ff,    0x800,
                                      0xd7ff, 0xe000, 0xffff, 0x10000, 0x10ffff, 'a'};
 
     switch (flavour) {
@@ -162,8 +162,8 @@ static struct cell text_cell(struct mp_arena *arena, struct mp_type type, uint32
 
 static double special_double(void)
 {
-    static const double specials[] = {0.0,  -0.0,    1.0,  -1.5, 5e-324, -5e-324,
-                                      1e308, -1e308, 3.25, 2e-308};
+    static const double specials[] = {0.0,     -0.0,  1.0,    -1.5, 5e-324,
+                                      -5e-324, 1e308, -1e308, 3.25, 2e-308};
     uint64_t bits;
     double value;
 
@@ -308,8 +308,8 @@ static void make_cells(struct mp_arena *arena, struct model *model, uint32_t row
         pool_count = rows;
     pool = mp_arena_take(arena, pool_count * sizeof(*pool));
     for (uint32_t i = 0; i < pool_count; i++)
-        pool[i] = text ? text_cell(arena, model->type, flavour)
-                       : fixed_cell(arena, model->type, special);
+        pool[i] =
+            text ? text_cell(arena, model->type, flavour) : fixed_cell(arena, model->type, special);
     sorted_type = &model->type;
     if (below(3) == 0)
         qsort(pool, pool_count, sizeof(*pool), by_value);
@@ -343,10 +343,8 @@ static void fill_column(struct mp_segment_pool *pool, struct mp_arena *arena,
     uint64_t *validity = mp_arena_take(arena, ((size_t)rows + 63) / 64 * 8);
     bool text = mp_type_is_text(model->type);
 
-    *ret = (struct mp_column){.name = model->name,
-                              .type = model->type,
-                              .field_id = model->field_id,
-                              .rows = rows};
+    *ret = (struct mp_column){
+        .name = model->name, .type = model->type, .field_id = model->field_id, .rows = rows};
     for (uint32_t row = 0; row < rows; row++) {
         const struct cell *cell = &model->cells[row];
         uint32_t size = (uint32_t)cell->size;
@@ -440,8 +438,8 @@ static void write_cell(FILE *out, const char *data, size_t size)
 static void write_stats(FILE *out, const struct mp_column_stats *stats)
 {
     fprintf(out, "stats %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %d %d ", stats->rows,
-            stats->nulls, stats->nans, stats->compressed_bytes, stats->has_bounds,
-            stats->min_exact, stats->max_exact);
+            stats->nulls, stats->nans, stats->compressed_bytes, stats->has_bounds, stats->min_exact,
+            stats->max_exact);
     write_cell(out, stats->has_bounds ? stats->min.data : NULL, stats->min.size);
     putc(' ', out);
     write_cell(out, stats->has_bounds ? stats->max.data : NULL, stats->max.size);
@@ -470,8 +468,7 @@ static void write_expectation(FILE *out, const struct model *models, uint32_t co
         write_hex(out, models[column].name.data, models[column].name.size);
         putc('\n', out);
         for (uint32_t i = 0; i < rows->count; i++) {
-            const struct cell *cell =
-                &models[column].cells[rows->rows ? rows->rows[i] : i];
+            const struct cell *cell = &models[column].cells[rows->rows ? rows->rows[i] : i];
 
             write_cell(out, cell->data, cell->size);
             putc('\n', out);
@@ -493,9 +490,9 @@ static void write_files(const char *directory, uint64_t seed, const struct model
         struct mp_parquet_file *file;
 
         for (uint32_t column = 0; column < count; column++)
-            fields[column] = (struct mp_parquet_field){models[column].name, models[column].type,
-                                                       models[column].field_id,
-                                                       chunks[column] + first};
+            fields[column] =
+                (struct mp_parquet_field){models[column].name, models[column].type,
+                                          models[column].field_id, chunks[column] + first};
         file = mp_parquet_file_new(fields, count, groups, MP_STR("parquet_random version 1.0.0"));
         for (uint32_t i = 0; i < file->piece_count; i++)
             fwrite(file->pieces[i].data, 1, file->pieces[i].size, out);
@@ -563,7 +560,7 @@ int main(int argc, char **argv)
     uint64_t seed, count;
 
     if (argc < 3) {
-        fprintf(stderr, "usage: parquet_random DIRECTORY SEED [COUNT]\n");
+        fprintf(stderr, "usage: parquet-random DIRECTORY SEED [COUNT]\n");
         return 2;
     }
     seed = strtoull(argv[2], NULL, 10);
