@@ -300,12 +300,14 @@ static enum mp_code set_place(struct mp_s3 *s3, struct mp_str url, struct mp_err
     return MP_OK;
 }
 
-static void set_region(struct mp_s3 *s3, struct mp_str region, const struct mp_aws_environ *environ)
+static void set_region(struct mp_s3 *s3, struct mp_str region,
+                       const struct mp_aws_environ *environment)
 {
     char found[64];
 
     if (region.size == 0)
-        region = mp_str_c(mp_aws_region(environ, found, sizeof(found)) ? found : REGION_DEFAULT);
+        region =
+            mp_str_c(mp_aws_region(environment, found, sizeof(found)) ? found : REGION_DEFAULT);
     s3->region = mp_arena_str(&s3->memory, region);
 }
 
@@ -390,10 +392,10 @@ static enum mp_code set_endpoint(struct mp_s3 *s3, const struct mp_store_s3_opti
 }
 
 static enum mp_code set_credentials(struct mp_s3 *s3, const struct mp_store_s3_options *options,
-                                    const struct mp_aws_environ *environ, struct mp_err *err)
+                                    const struct mp_aws_environ *environment, struct mp_err *err)
 {
     if (options->access_key.size == 0 && options->secret_key.size == 0) {
-        s3->credentials = mp_credentials_chain(environ, s3->region, s3->env);
+        s3->credentials = mp_credentials_chain(environment, s3->region, s3->env);
         return MP_OK;
     }
     if (options->access_key.size == 0 || options->secret_key.size == 0)
@@ -405,7 +407,7 @@ static enum mp_code set_credentials(struct mp_s3 *s3, const struct mp_store_s3_o
 }
 
 enum mp_code mp_store_s3_open(struct mp_str url, const struct mp_store_s3_options *options,
-                              const struct mp_aws_environ *environ, const struct mp_env *env,
+                              const struct mp_aws_environ *environment, const struct mp_env *env,
                               struct mp_err *err, struct mp_store **ret)
 {
     static const struct mp_store_s3_options defaults = {.use_ssl = true};
@@ -423,16 +425,16 @@ enum mp_code mp_store_s3_open(struct mp_str url, const struct mp_store_s3_option
     mp_arena_init(&s3->memory, 4096);
     if (options->ca_file.size)
         s3->ca_file = mp_arena_str(&s3->memory, options->ca_file).data;
-    else if (environ->ca_bundle)
-        s3->ca_file = mp_arena_str(&s3->memory, mp_str_c(environ->ca_bundle)).data;
+    else if (environment->ca_bundle)
+        s3->ca_file = mp_arena_str(&s3->memory, mp_str_c(environment->ca_bundle)).data;
     code = set_place(s3, url, err);
     if (code)
         goto out;
-    set_region(s3, options->region, environ);
+    set_region(s3, options->region, environment);
     code = set_endpoint(s3, options, err);
     if (code)
         goto out;
-    code = set_credentials(s3, options, environ, err);
+    code = set_credentials(s3, options, environment, err);
     if (code)
         goto out;
     *ret = &s3->store;

@@ -53,14 +53,14 @@ static struct mp_store_s3_options options_of(struct http_script *script)
 }
 
 static struct mp_store *open_with(const char *url, const struct mp_store_s3_options *options,
-                                  const struct mp_aws_environ *environ)
+                                  const struct mp_aws_environ *environment)
 {
     static const struct mp_aws_environ nothing = {.metadata_disabled = "true"};
     struct mp_store *store = NULL;
 
-    CHECK_OK(
-        mp_store_s3_open(mp_str_c(url), options, environ ? environ : &nothing, &env, &err, &store),
-        err);
+    CHECK_OK(mp_store_s3_open(mp_str_c(url), options, environment ? environment : &nothing, &env,
+                              &err, &store),
+             err);
     return store;
 }
 
@@ -158,7 +158,7 @@ static void s3_refuses_bad_settings(void)
         {"s3://bkt/", "", "", "s", "secret key is given and access key is not"},
         {"s3://bkt/", "", "a\r", "s", "access key has the byte 0x0d"},
     };
-    struct mp_aws_environ environ = {.metadata_disabled = "true"};
+    struct mp_aws_environ environment = {.metadata_disabled = "true"};
 
     reset_env();
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -169,8 +169,9 @@ static void s3_refuses_bad_settings(void)
         };
         struct mp_store *store = NULL;
 
-        CHECK_INT(mp_store_s3_open(mp_str_c(cases[i].url), &options, &environ, &env, &err, &store),
-                  MP_BAD_CONFIG);
+        CHECK_INT(
+            mp_store_s3_open(mp_str_c(cases[i].url), &options, &environment, &env, &err, &store),
+            MP_BAD_CONFIG);
         if (!strstr(err.text, cases[i].text))
             test_fail(__FILE__, __LINE__, "no \"%s\" in \"%s\"", cases[i].text, err.text);
     }
@@ -179,12 +180,12 @@ static void s3_refuses_bad_settings(void)
 static void s3_takes_the_region_of_the_environment(void)
 {
     struct mp_store_s3_options options = options_of(NULL);
-    struct mp_aws_environ environ = {.region = "ap-south-1", .metadata_disabled = "true"};
+    struct mp_aws_environ environment = {.region = "ap-south-1", .metadata_disabled = "true"};
     struct mp_store *store;
 
     reset_env();
     options.region = MP_STR("");
-    store = open_with("s3://bkt/", &options, &environ);
+    store = open_with("s3://bkt/", &options, &environment);
     CHECK_STR(((struct mp_s3 *)store)->host, MP_STR("bkt.s3.ap-south-1.amazonaws.com"));
     mp_store_close(store);
 }
@@ -643,14 +644,14 @@ static void s3_renews_expired_keys_once(void)
                                       {.status = 400, .body = body}};
         struct http_script *script = http_script_start(answers, 7, NULL, NULL);
         struct mp_store_s3_options options = options_of(script);
-        struct mp_aws_environ environ = {.container_relative_uri = "/keys",
-                                         .container_host = http_script_url(script)};
+        struct mp_aws_environ environment = {.container_relative_uri = "/keys",
+                                             .container_host = http_script_url(script)};
         struct mp_store *store;
 
         snprintf(body, sizeof(body), "<Error><Code>%s</Code></Error>", codes[i]);
         reset_env();
         options.access_key = options.secret_key = MP_STR("");
-        store = open_with("s3://bucket/", &options, &environ);
+        store = open_with("s3://bucket/", &options, &environment);
         CHECK_INT(http_script_count(script), 0); /* nothing is asked before the first call */
         CHECK_OK(put_text(store, "a", "x"), err);
         CHECK_INT(http_script_count(script), 4);
