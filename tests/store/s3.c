@@ -146,7 +146,7 @@ static void s3_finds_buckets(void)
 static void s3_refuses_bad_settings(void)
 {
     static const struct {
-        const char *url, *endpoint, *access_key, *secret_key, *text;
+        const char *url, *endpoint, *access_key, *secret_key, *text, *region;
     } cases[] = {
         {"s3://", "", "a", "s", "s3://bucket/"},
         {"s3://ab", "", "a", "s", "s3://bucket/"},
@@ -154,6 +154,7 @@ static void s3_refuses_bad_settings(void)
         {"s3://bkt/", "http://", "a", "s", "has no host"},
         {"s3://bkt/", "host/path", "a", "s", "is not host:port"},
         {"s3://bkt/", "user@host", "a", "s", "is not host:port"},
+        {"s3://bkt/", "", "a", "s", "region eu west", "eu west"},
         {"s3://bkt/", "", "a", "", "access key is given and secret key is not"},
         {"s3://bkt/", "", "", "s", "secret key is given and access key is not"},
         {"s3://bkt/", "", "a\r", "s", "access key has the byte 0x0d"},
@@ -166,6 +167,7 @@ static void s3_refuses_bad_settings(void)
             .endpoint = mp_str_c(cases[i].endpoint),
             .access_key = mp_str_c(cases[i].access_key),
             .secret_key = mp_str_c(cases[i].secret_key),
+            .region = mp_str_c(cases[i].region ? cases[i].region : ""),
         };
         struct mp_store *store = NULL;
 
@@ -732,6 +734,9 @@ static void s3_refuses_bad_keys(void)
     CHECK_INT(put_text(store, "../a", "x"), MP_BAD_DATA);
     CHECK_INT(store->driver->get(store, MP_STR("/a"), 0, 1, memory, &have, &err), MP_BAD_DATA);
     CHECK_INT(store->driver->remove(store, MP_STR("a/"), &err), MP_BAD_DATA);
+    CHECK_INT(store->driver->get(store, mp_str_c(key), 0, 1, memory, &have, &err), MP_BAD_DATA);
+    CHECK_INT(store->driver->remove(store, mp_str_c(key), &err), MP_BAD_DATA);
+    CHECK_INT(store->driver->list(store, mp_str_c(key), see, NULL, &err), MP_BAD_DATA);
     CHECK_INT(store->driver->list(store, MP_STR("../"), see, NULL, &err), MP_BAD_DATA);
     CHECK_INT(http_script_count(script), 1);
     mp_store_close(store);
