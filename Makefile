@@ -1,0 +1,51 @@
+# Short on purpose: Meson knows how to build, tools/setup what is needed, tests/run how to test.
+#
+#   make            build/millpond
+#   make demo       the whole pipeline on this machine, and its rows read back with DuckDB
+#   make test       every test; ends with a line "N passed, N failed"
+#   make install    into PREFIX (default /usr/local), below DESTDIR
+
+PREFIX ?= /usr/local
+
+all: build/build.ninja
+	@ninja -C build millpond
+
+build/build.ninja: meson.build
+	@command -v meson >/dev/null || tools/setup build
+	@meson setup build -Doptimization=3 -Dprefix=$(PREFIX) >build.log 2>&1 || \
+	    { cat build.log; echo "tools/setup build installs what is missing"; exit 1; }
+	@rm -f build.log
+
+demo:
+	@tools/demo
+
+test:
+	@tools/setup test
+	@tests/run
+
+test-asan:
+	@tests/run asan
+
+test-tsan:
+	@tests/run tsan
+
+fuzz-smoke:
+	@tests/run fuzz
+
+bench: all
+	@tools/bench
+
+format-check:
+	@tools/format --check
+
+install: all
+	@meson install -C build --no-rebuild --destdir "$(DESTDIR)"
+
+# Keeps what tools/setup fetched; distclean does not.
+clean:
+	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name env -exec rm -rf {} +
+
+distclean:
+	@rm -rf build
+
+.PHONY: all demo test test-asan test-tsan fuzz-smoke bench format-check install clean distclean

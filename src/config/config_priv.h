@@ -1,0 +1,130 @@
+/* config/config_priv.h - the inner door of the config room. */
+#ifndef MP_CONFIG_CONFIG_PRIV_H
+#define MP_CONFIG_CONFIG_PRIV_H
+
+#include "config/config.h"
+
+enum mp_setting_id {
+#define MP_SETTING(name, kind, value, where, flags, section, meaning) MP_SET_##name,
+#include "config/settings.def"
+#undef MP_SETTING
+    MP_SET_COUNT
+};
+
+enum mp_setting_kind {
+    MP_KIND_TEXT,
+    MP_KIND_IDENT,
+    MP_KIND_INT,
+    MP_KIND_REAL,
+    MP_KIND_CHOICE,
+    MP_KIND_BOOL,
+    MP_KIND_LIST,
+    MP_KIND_DURATION
+};
+
+enum mp_setting_where { MP_WHERE_BOTH, MP_WHERE_DUCKLAKE, MP_WHERE_HOGLAKE };
+
+enum mp_setting_flag {
+    MP_FLAG_REQUIRED = 1,
+    MP_FLAG_SECRET = 2,
+    MP_FLAG_BLANK = 4,
+    MP_FLAG_IGNORED = 8
+};
+
+enum mp_setting_section {
+    MP_SECTION_CORE,
+    MP_SECTION_DUCKLAKE,
+    MP_SECTION_HOGLAKE,
+    MP_SECTION_RECORDS,
+    MP_SECTION_INCLUDE,
+    MP_SECTION_TELEMETRY,
+    MP_SECTION_COUNT
+};
+
+struct mp_setting {
+    const char *name;
+    enum mp_setting_kind kind;
+    int64_t low, high;   /* INT */
+    const char *choices; /* CHOICE: "a|b|c" */
+    const char *value;   /* the default; NULL: none */
+    enum mp_setting_where where;
+    unsigned flags;
+    enum mp_setting_section section;
+    const char *meaning;
+};
+
+extern const struct mp_setting mp_settings[MP_SET_COUNT];
+
+/* --- reading one setting (read.c) ---------------------------------------------------------- */
+
+struct mp_reader {
+    struct mp_arena *arena;
+    char *const *environment;
+    struct mp_err *err;
+    struct mp_config *config;
+};
+
+/* The value as it stands in the environment; data NULL: not set. The first of two counts. */
+struct mp_str mp_env_find(char *const *environment, const char *name);
+/* The value for people: secrets hidden, control bytes escaped, long ones cut. */
+const char *mp_setting_shown(struct mp_arena *arena, enum mp_setting_id id, struct mp_str value);
+/* What the table allows, such as "an integer from 1 to 22". */
+const char *mp_setting_allowed(struct mp_arena *arena, enum mp_setting_id id);
+/* Fills err: the name, the value unless secret, and what is allowed. Gives MP_BAD_CONFIG. */
+enum mp_code mp_setting_fault(struct mp_reader *r, enum mp_setting_id id, struct mp_str value,
+                              const char *allowed);
+void mp_config_warn(struct mp_reader *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Set, and not empty. */
+bool mp_read_given(struct mp_reader *r, enum mp_setting_id id);
+/* TEXT, IDENT, LIST: the default where not set or empty; an empty text where there is none. */
+enum mp_code mp_read_text(struct mp_reader *r, enum mp_setting_id id, struct mp_str *ret);
+/* INT: Python's grammar, within the table's range. Without default and value: 0. */
+enum mp_code mp_read_int(struct mp_reader *r, enum mp_setting_id id, int64_t *ret);
+/* REAL: a positive number of seconds, as milliseconds (at least 1). */
+enum mp_code mp_read_seconds(struct mp_reader *r, enum mp_setting_id id, double *ret_s,
+                             uint32_t *ret_ms);
+/* CHOICE: which of them, 0 first; blanks around it and case do not matter. */
+enum mp_code mp_read_choice(struct mp_reader *r, enum mp_setting_id id, unsigned *ret);
+enum mp_code mp_read_bool(struct mp_reader *r, enum mp_setting_id id, bool *ret);
+/* DURATION: a number of seconds, or one with s, m, h or d behind it. */
+enum mp_code mp_read_duration(struct mp_reader *r, enum mp_setting_id id, uint64_t *ret_s);
+
+/* --- texts (text.c): pure ------------------------------------------------------------------ */
+
+struct mp_str mp_text_trim(struct mp_str text);
+/* [a-zA-Z_][a-zA-Z0-9_]* */
+bool mp_text_identifier(struct mp_str text);
+/* Python's int(): blanks around it, a sign, '_' between digits. False: no integer. *ret_fits:
+ * whether it is in int64 (only then *ret is written). */
+bool mp_text_integer(struct mp_str text, int64_t *ret, bool *ret_fits);
+/* A finite decimal number, blanks around it. */
+bool mp_text_real(struct mp_str text, double *ret);
+/* 8-4-4-4-12 or 32 hexadecimal digits; either in braces, or behind "urn:uuid:". */
+bool mp_text_uuid(struct mp_str text);
+bool mp_text_utf8(struct mp_str text);
+/* A copy with 'A' to 'Z' made small. */
+struct mp_str mp_text_lower(struct mp_arena *arena, struct mp_str text);
+/* Takes the text up to the next separator (outside parentheses) off *rest; false at the end. */
+bool mp_text_next(struct mp_str *rest, char separator, struct mp_str *ret);
+/* The same, trimmed and without blank ones. */
+struct mp_str *mp_text_split(struct mp_arena *arena, struct mp_str text, char separator,
+                             uint32_t *ret_count);
+/* Changes of one character (insert, drop, replace, swap of neighbours) from a to b; cut off at
+ * `most`, then most + 1 is given. */
+unsigned mp_text_distance(struct mp_str a, struct mp_str b, unsigned most);
+/* A value for libpq's keyword form: in single quotes, backslash before quote and backslash. */
+void mp_text_conninfo(struct mp_buf *buf, const char *keyword, struct mp_str value);
+
+/* --- partition keys (partition.c): pure ----------------------------------------------------- */
+
+/* Checks a list of partition keys. ducklake: c, year(c) .., bucket(N, c); else the hoglake form
+ * c, identity(c), .., bucket(c, N). On a fault writes what is wrong into ret. */
+bool mp_partition_check(struct mp_arena *arena, struct mp_str text, bool ducklake,
+                        const char **ret);
+
+/* Warnings about names that look like a setting and are none (slips.c). */
+void mp_config_slips(struct mp_reader *r);
+
+#endif
