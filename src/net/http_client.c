@@ -30,7 +30,8 @@ _Static_assert(sizeof(((struct mp_http_call *)0)->text) >= CURL_ERROR_SIZE, "cur
 #define CONNECT_MS_DEFAULT  10000
 #define UPLOAD_BYTES        (256L * 1024) /* what curl reads from us at once */
 #define DOWNLOAD_BYTES      (128L * 1024)
-#define IDLE_MAX            64 /* easy handles kept */
+#define IDLE_MAX            64  /* easy handles kept */
+#define SHOWN_MAX           160 /* bytes of a URL in an error text: the reason is to have room */
 
 struct mp_http_client {
     CURLM *multi;
@@ -419,9 +420,8 @@ void mp_http_one(struct mp_http_client *client, struct mp_http_call *call)
 /* H3: scheme, host and path. */
 static void add_place(struct mp_err *err, const struct mp_http_call *call)
 {
-    const char *host = strstr(call->url, "://");
+    const char *host = strstr(call->url, "://"), *at;
     size_t size, scheme_size;
-    const char *at;
 
     host = host ? host + 3 : call->url;
     scheme_size = (size_t)(host - call->url);
@@ -429,8 +429,9 @@ static void add_place(struct mp_err *err, const struct mp_http_call *call)
     at = memrchr(host, '@', size);
     if (at)
         host = at + 1;
-    mp_err_add(err, "%s %.*s%.*s", call->method, (int)scheme_size, call->url,
-               (int)strcspn(host, "?#"), host);
+    size = strcspn(host, "?#");
+    mp_err_add(err, "%s %.*s%.*s%s", call->method, (int)scheme_size, call->url,
+               (int)(size < SHOWN_MAX ? size : SHOWN_MAX), host, size < SHOWN_MAX ? "" : "...");
 }
 
 enum mp_code mp_http_call_code(const struct mp_http_call *call, struct mp_err *err)

@@ -41,8 +41,8 @@ struct source {
 struct mp_credentials {
     pthread_mutex_t lock; /* over all that follows */
     const struct mp_env *env;
-    struct mp_arena memory; /* of the texts of environ */
-    struct mp_aws_environ environ;
+    struct mp_arena memory; /* of the texts of environment */
+    struct mp_aws_environ environment;
     const char *region;
     const struct source *source; /* NULL: not looked for yet */
     struct mp_http_client *http; /* made when first needed */
@@ -87,9 +87,9 @@ static const struct {
 
 #define VARIABLE_COUNT (sizeof(variables) / sizeof(*variables))
 
-static const char **place_of(struct mp_aws_environ *environ, size_t variable)
+static const char **place_of(struct mp_aws_environ *environment, size_t variable)
 {
-    return (const char **)(void *)((char *)environ + variables[variable].place);
+    return (const char **)(void *)((char *)environment + variables[variable].place);
 }
 
 void mp_aws_environ_read(struct mp_aws_environ *ret)
@@ -108,13 +108,13 @@ static const char *copy_text(struct mp_arena *arena, const char *text)
     return text ? mp_arena_str(arena, mp_str_c(text)).data : NULL;
 }
 
-bool mp_aws_region(const struct mp_aws_environ *environ, char *ret, size_t ret_size)
+bool mp_aws_region(const struct mp_aws_environ *environment, char *ret, size_t ret_size)
 {
     struct mp_profile *profile = mp_alloc(sizeof(*profile));
-    const char *region = environ->region ? environ->region : environ->default_region;
+    const char *region = environment->region ? environment->region : environment->default_region;
 
     if (!region) {
-        mp_profile_read(environ, profile);
+        mp_profile_read(environment, profile);
         region = profile->region;
     }
     snprintf(ret, ret_size, "%s", region);
@@ -140,7 +140,7 @@ static enum mp_code ask(struct mp_credentials *c, struct mp_http_call *call, str
 
     if (!c->http)
         c->http = mp_http_client_new(&(struct mp_http_client_options){
-            .connections_max = 1, .ca_file = c->environ.ca_bundle});
+            .connections_max = 1, .ca_file = c->environment.ca_bundle});
     call->connect_ms_max = call->total_ms_max < 2000 ? call->total_ms_max : 2000;
     call->body.max = ANSWER_MAX;
     for (unsigned attempt = 1;; attempt++) {
@@ -259,13 +259,13 @@ static enum mp_code given_fetch(struct mp_credentials *c, struct mp_aws_keys *re
 
 static bool environment_named(struct mp_credentials *c)
 {
-    return c->environ.access_key_id || c->environ.secret_access_key;
+    return c->environment.access_key_id || c->environment.secret_access_key;
 }
 
 static enum mp_code environment_fetch(struct mp_credentials *c, struct mp_aws_keys *ret,
                                       struct mp_err *err)
 {
-    const struct mp_aws_environ *e = &c->environ;
+    const struct mp_aws_environ *e = &c->environment;
 
     if (!e->access_key_id || !e->secret_access_key)
         return mp_err_set(err, MP_BAD_CONFIG, "%s is set and %s is not",
@@ -276,7 +276,7 @@ static enum mp_code environment_fetch(struct mp_credentials *c, struct mp_aws_ke
 
 static bool web_identity_named(struct mp_credentials *c)
 {
-    return c->environ.role_arn && c->environ.web_identity_token_file;
+    return c->environment.role_arn && c->environment.web_identity_token_file;
 }
 
 /* The token is a file because it is replaced under us: read at every use. */
@@ -297,8 +297,8 @@ static void sts_url(const struct mp_credentials *c, char *ret, size_t ret_size)
 {
     const char *domain = strncmp(c->region, "cn-", 3) == 0 ? "amazonaws.com.cn" : "amazonaws.com";
 
-    if (c->environ.endpoint_url_sts)
-        snprintf(ret, ret_size, "%s", c->environ.endpoint_url_sts);
+    if (c->environment.endpoint_url_sts)
+        snprintf(ret, ret_size, "%s", c->environment.endpoint_url_sts);
     else
         snprintf(ret, ret_size, "https://sts.%s.%s/", c->region, domain);
 }
@@ -383,8 +383,8 @@ out:
 static enum mp_code web_identity_fetch(struct mp_credentials *c, struct mp_aws_keys *ret,
                                        struct mp_err *err)
 {
-    return assume_role(c, c->environ.role_arn, c->environ.role_session_name,
-                       c->environ.web_identity_token_file, ret, err);
+    return assume_role(c, c->environment.role_arn, c->environment.role_session_name,
+                       c->environment.web_identity_token_file, ret, err);
 }
 
 /* A profile that was asked for by name counts even where it is missing, so that this is told. */
@@ -393,9 +393,9 @@ static bool profile_named(struct mp_credentials *c)
     struct mp_profile *profile = mp_alloc(sizeof(*profile));
     bool named;
 
-    mp_profile_read(&c->environ, profile);
-    named =
-        c->environ.profile || *profile->access_key || *profile->role_arn || profile->unsupported;
+    mp_profile_read(&c->environment, profile);
+    named = c->environment.profile || *profile->access_key || *profile->role_arn ||
+            profile->unsupported;
     explicit_bzero(profile, sizeof(*profile));
     mp_free(profile);
     return named;
@@ -407,7 +407,7 @@ static enum mp_code profile_fetch(struct mp_credentials *c, struct mp_aws_keys *
     struct mp_profile *profile = mp_alloc(sizeof(*profile));
     enum mp_code code;
 
-    mp_profile_read(&c->environ, profile);
+    mp_profile_read(&c->environment, profile);
     if (*profile->access_key)
         code = set_keys(ret, profile->access_key, profile->secret_key, profile->token, err);
     else if (*profile->role_arn && *profile->web_identity_token_file)
@@ -421,7 +421,7 @@ static enum mp_code profile_fetch(struct mp_credentials *c, struct mp_aws_keys *
         code = mp_err_set(err, MP_BAD_CONFIG,
                           profile->found ? "it has no keys" : "it is in neither of the files");
     if (code)
-        mp_err_add(err, "\"%s\"", c->environ.profile ? c->environ.profile : "default");
+        mp_err_add(err, "\"%s\"", c->environment.profile ? c->environment.profile : "default");
     explicit_bzero(profile, sizeof(*profile));
     mp_free(profile);
     return code;
@@ -429,7 +429,7 @@ static enum mp_code profile_fetch(struct mp_credentials *c, struct mp_aws_keys *
 
 static bool container_named(struct mp_credentials *c)
 {
-    return c->environ.container_full_uri || c->environ.container_relative_uri;
+    return c->environment.container_full_uri || c->environment.container_relative_uri;
 }
 
 /* Where a token may be sent without TLS: this machine, and the two addresses of the agents.
@@ -457,7 +457,7 @@ static bool container_host_allowed(const char *url)
 static enum mp_code container_fetch(struct mp_credentials *c, struct mp_aws_keys *ret,
                                     struct mp_err *err)
 {
-    const struct mp_aws_environ *e = &c->environ;
+    const struct mp_aws_environ *e = &c->environment;
     struct mp_buf token = MP_BUF_INIT(MP_AWS_TOKEN_MAX);
     struct mp_http_header header = {MP_STR("Authorization"), MP_STR("")};
     char url[2048];
@@ -502,7 +502,7 @@ out:
 
 static bool instance_named(struct mp_credentials *c)
 {
-    const char *disabled = c->environ.metadata_disabled;
+    const char *disabled = c->environment.metadata_disabled;
 
     return !disabled || !mp_str_eq_fold(mp_str_c(disabled), MP_STR("true"));
 }
@@ -514,7 +514,8 @@ static enum mp_code instance_fetch(struct mp_credentials *c, struct mp_aws_keys 
     const struct mp_http_header lifetime = {MP_STR("X-aws-ec2-metadata-token-ttl-seconds"),
                                             MP_STR("21600")};
     struct mp_http_header session = {MP_STR("X-aws-ec2-metadata-token"), MP_STR("")};
-    const char *host = c->environ.metadata_endpoint ? c->environ.metadata_endpoint : METADATA_HOST;
+    const char *host =
+        c->environment.metadata_endpoint ? c->environment.metadata_endpoint : METADATA_HOST;
     int host_size = (int)strlen(host);
     char url[2048], token[512];
     struct mp_http_call call = {
@@ -702,14 +703,14 @@ enum mp_code mp_credentials_given(struct mp_str access_key, struct mp_str secret
     return MP_OK;
 }
 
-struct mp_credentials *mp_credentials_chain(const struct mp_aws_environ *environ,
+struct mp_credentials *mp_credentials_chain(const struct mp_aws_environ *environment,
                                             struct mp_str region, const struct mp_env *env)
 {
     struct mp_credentials *c = new_credentials();
-    struct mp_aws_environ texts = *environ;
+    struct mp_aws_environ texts = *environment;
 
     for (size_t i = 0; i < VARIABLE_COUNT; i++)
-        *place_of(&c->environ, i) = copy_text(&c->memory, *place_of(&texts, i));
+        *place_of(&c->environment, i) = copy_text(&c->memory, *place_of(&texts, i));
     c->region = mp_arena_str(&c->memory, region).data;
     c->env = env;
     return c;

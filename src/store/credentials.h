@@ -46,7 +46,7 @@ struct mp_aws_environ {
 void mp_aws_environ_read(struct mp_aws_environ *ret);
 
 /* The region that the environment or the profile names, as a copy in ret; false: neither does. */
-bool mp_aws_region(const struct mp_aws_environ *environ, char *ret, size_t ret_size);
+bool mp_aws_region(const struct mp_aws_environ *environment, char *ret, size_t ret_size);
 
 struct mp_aws_keys {
     char access_key[MP_AWS_KEY_MAX], secret_key[MP_AWS_KEY_MAX];
@@ -61,8 +61,8 @@ struct mp_credentials;
 enum mp_code mp_credentials_given(struct mp_str access_key, struct mp_str secret_key,
                                   struct mp_str token, struct mp_err *err,
                                   struct mp_credentials **ret);
-/* The chain. Copies environ and region; borrows env until free. Asks nobody yet. */
-struct mp_credentials *mp_credentials_chain(const struct mp_aws_environ *environ,
+/* The chain. Copies environment and region; borrows env until free. Asks nobody yet. */
+struct mp_credentials *mp_credentials_chain(const struct mp_aws_environ *environment,
                                             struct mp_str region, const struct mp_env *env);
 void mp_credentials_free(struct mp_credentials *credentials);
 

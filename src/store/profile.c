@@ -107,14 +107,14 @@ void mp_profile_parse(struct mp_str text, struct mp_str name, bool in_config,
     }
 }
 
-static void read_one(const char *path, const struct mp_aws_environ *environ, const char *tail,
+static void read_one(const char *path, const struct mp_aws_environ *environment, const char *tail,
                      struct mp_str name, bool in_config, struct mp_profile *ret)
 {
     struct mp_buf text = MP_BUF_INIT(MP_PROFILE_FILE_MAX);
     char in_home[PATH_MAX];
 
-    if (!path && environ->home &&
-        snprintf(in_home, sizeof(in_home), "%s/.aws/%s", environ->home, tail) <
+    if (!path && environment->home &&
+        snprintf(in_home, sizeof(in_home), "%s/.aws/%s", environment->home, tail) <
             (int)sizeof(in_home))
         path = in_home;
     if (path && mp_file_read(path, &text))
@@ -124,11 +124,11 @@ static void read_one(const char *path, const struct mp_aws_environ *environ, con
     mp_buf_fini(&text);
 }
 
-void mp_profile_read(const struct mp_aws_environ *environ, struct mp_profile *ret)
+void mp_profile_read(const struct mp_aws_environ *environment, struct mp_profile *ret)
 {
-    struct mp_str name = mp_str_c(environ->profile ? environ->profile : "default");
+    struct mp_str name = mp_str_c(environment->profile ? environment->profile : "default");
 
     *ret = (struct mp_profile){.found = false};
-    read_one(environ->config_file, environ, "config", name, true, ret);
-    read_one(environ->shared_credentials_file, environ, "credentials", name, false, ret);
+    read_one(environment->config_file, environment, "config", name, true, ret);
+    read_one(environment->shared_credentials_file, environment, "credentials", name, false, ret);
 }

@@ -24,9 +24,9 @@ struct mp_profile {
     const char *unsupported; /* a setting that asks for a source we do not have; NULL: none */
 };
 
-/* Reads the profile that environ names from both files; what the credentials file says wins. A
+/* Reads the profile that environment names from both files; what the credentials file says wins. A
  * file that is not there is empty. */
-void mp_profile_read(const struct mp_aws_environ *environ, struct mp_profile *ret);
+void mp_profile_read(const struct mp_aws_environ *environment, struct mp_profile *ret);
 /* What one file says of the profile. in_config: sections are called "profile name". */
 void mp_profile_parse(struct mp_str text, struct mp_str name, bool in_config,
                       struct mp_profile *ret);

@@ -22,6 +22,8 @@
 #define REQUEST_MS_DEFAULT      60000
 #define ATTEMPTS_DEFAULT        5
 #define REGION_DEFAULT          "us-east-1"
+#define REGION_MAX              63
+#define HOST_MAX                255  /* RFC 1035, 2.3.4, and a port */
 #define TOKEN_MAX               4096 /* a continuation token */
 #define LISTED_KEY_MAX          4096 /* 1,024 bytes, three each when escaped */
 
@@ -40,9 +42,10 @@ static enum mp_code s3_get(struct mp_store *store, struct mp_str key, int64_t of
     assert(offset >= -1);
     mp_arena_init(&arena, 2048);
     code = mp_store_key_check(key, err);
+    if (!code)
+        code = mp_s3_full_key(s3, key, &arena, err, &op.key);
     if (code)
         goto out;
-    op.key = mp_s3_full_key(s3, key, &arena);
     if (offset < 0)
         snprintf(range, sizeof(range), "bytes=-%zu", size);
     else
@@ -190,7 +193,8 @@ static enum mp_code s3_list(struct mp_store *store, struct mp_str prefix,
 
     mp_arena_init(&arena, 2048);
     code = mp_store_prefix_check(prefix, err);
-    full = mp_s3_full_key(s3, prefix, &arena);
+    if (!code)
+        code = mp_s3_full_key(s3, prefix, &arena, err, &full);
     while (!code && page.more && !page.ended) {
         struct mp_str token = mp_arena_str(&arena, mp_str_c(page.token));
         struct mp_s3_op op = {.method = "GET", .root = "ListBucketResult"};
@@ -228,9 +232,10 @@ static enum mp_code s3_remove(struct mp_store *store, struct mp_str key, struct 
 
     mp_arena_init(&arena, 2048);
     code = mp_store_key_check(key, err);
+    if (!code)
+        code = mp_s3_full_key(s3, key, &arena, err, &op.key);
     if (code)
         goto out;
-    op.key = mp_s3_full_key(s3, key, &arena);
     mp_s3_one(s3, &op);
     code = op.code;
     if (op.call.status == 404 && strcmp(op.s3_code, "NoSuchBucket") != 0)
@@ -300,13 +305,28 @@ static enum mp_code set_place(struct mp_s3 *s3, struct mp_str url, struct mp_err
     return MP_OK;
 }
 
-static void set_region(struct mp_s3 *s3, struct mp_str region, const struct mp_aws_environ *environ)
+/* A region becomes part of host names and of every signature. */
+static enum mp_code set_region(struct mp_s3 *s3, struct mp_str region,
+                               const struct mp_aws_environ *environment, struct mp_err *err)
 {
-    char found[64];
+    char found[REGION_MAX + 1];
+    bool good;
 
     if (region.size == 0)
-        region = mp_str_c(mp_aws_region(environ, found, sizeof(found)) ? found : REGION_DEFAULT);
+        region =
+            mp_str_c(mp_aws_region(environment, found, sizeof(found)) ? found : REGION_DEFAULT);
+    good = region.size <= REGION_MAX;
+    for (size_t i = 0; good && i < region.size; i++)
+        good = (region.data[i] >= 'a' && region.data[i] <= 'z') ||
+               (region.data[i] >= 'A' && region.data[i] <= 'Z') ||
+               (region.data[i] >= '0' && region.data[i] <= '9') || region.data[i] == '-' ||
+               region.data[i] == '_';
+    if (!good)
+        return mp_err_set(
+            err, MP_BAD_CONFIG, "region %.*s has %zu bytes, %d at most, or an odd one",
+            (int)(region.size < 80 ? region.size : 80), region.data, region.size, REGION_MAX);
     s3->region = mp_arena_str(&s3->memory, region);
+    return MP_OK;
 }
 
 /* An address, or a name without a dot, has no names below it. */
@@ -365,6 +385,9 @@ static enum mp_code set_endpoint(struct mp_s3 *s3, const struct mp_store_s3_opti
         if (host.data[i] <= ' ' || host.data[i] > '~' || strchr("/?#@\\", host.data[i]))
             return mp_err_set(err, MP_BAD_CONFIG, "endpoint %.*s is not host:port",
                               MP_STR_ARG(host));
+    if (host.size > HOST_MAX)
+        return mp_err_set(err, MP_BAD_CONFIG, "endpoint has %zu bytes, %d at most", host.size,
+                          HOST_MAX);
     if (host.size == 0 && options->endpoint.size > 0)
         return mp_err_set(err, MP_BAD_CONFIG, "endpoint %.*s has no host",
                           MP_STR_ARG(options->endpoint));
@@ -390,10 +413,10 @@ static enum mp_code set_endpoint(struct mp_s3 *s3, const struct mp_store_s3_opti
 }
 
 static enum mp_code set_credentials(struct mp_s3 *s3, const struct mp_store_s3_options *options,
-                                    const struct mp_aws_environ *environ, struct mp_err *err)
+                                    const struct mp_aws_environ *environment, struct mp_err *err)
 {
     if (options->access_key.size == 0 && options->secret_key.size == 0) {
-        s3->credentials = mp_credentials_chain(environ, s3->region, s3->env);
+        s3->credentials = mp_credentials_chain(environment, s3->region, s3->env);
         return MP_OK;
     }
     if (options->access_key.size == 0 || options->secret_key.size == 0)
@@ -405,7 +428,7 @@ static enum mp_code set_credentials(struct mp_s3 *s3, const struct mp_store_s3_o
 }
 
 enum mp_code mp_store_s3_open(struct mp_str url, const struct mp_store_s3_options *options,
-                              const struct mp_aws_environ *environ, const struct mp_env *env,
+                              const struct mp_aws_environ *environment, const struct mp_env *env,
                               struct mp_err *err, struct mp_store **ret)
 {
     static const struct mp_store_s3_options defaults = {.use_ssl = true};
@@ -423,16 +446,18 @@ enum mp_code mp_store_s3_open(struct mp_str url, const struct mp_store_s3_option
     mp_arena_init(&s3->memory, 4096);
     if (options->ca_file.size)
         s3->ca_file = mp_arena_str(&s3->memory, options->ca_file).data;
-    else if (environ->ca_bundle)
-        s3->ca_file = mp_arena_str(&s3->memory, mp_str_c(environ->ca_bundle)).data;
+    else if (environment->ca_bundle)
+        s3->ca_file = mp_arena_str(&s3->memory, mp_str_c(environment->ca_bundle)).data;
     code = set_place(s3, url, err);
     if (code)
         goto out;
-    set_region(s3, options->region, environ);
+    code = set_region(s3, options->region, environment, err);
+    if (code)
+        goto out;
     code = set_endpoint(s3, options, err);
     if (code)
         goto out;
-    code = set_credentials(s3, options, environ, err);
+    code = set_credentials(s3, options, environment, err);
     if (code)
         goto out;
     *ret = &s3->store;

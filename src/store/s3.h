@@ -25,6 +25,7 @@
 
 #define MP_S3_PART_BYTES  (8ull << 20) /* the largest object put in one request, and a part */
 #define MP_S3_PARTS_MAX   10000u       /* Amazon S3 multipart upload limits */
+#define MP_S3_KEY_MAX     1024u        /* bytes of a key, prefix included; Amazon S3 naming rules */
 #define MP_S3_PARAMS_MAX  6
 #define MP_S3_ANSWER_MAX  (4u << 20) /* XML answers; a page of 1,000 keys is below 2 MiB */
 #define MP_S3_CODE_MAX    64
@@ -105,8 +106,10 @@ void mp_s3_run(struct mp_s3 *s3, const struct mp_s3_source *source, uint32_t at_
 /* Runs one operation; op is zeroed and filled by the caller, who frees it with op_fini. */
 void mp_s3_one(struct mp_s3 *s3, struct mp_s3_op *op);
 void mp_s3_op_fini(struct mp_s3_op *op);
-/* The key in the bucket, in memory of the arena. */
-struct mp_str mp_s3_full_key(const struct mp_s3 *s3, struct mp_str key, struct mp_arena *arena);
+/* The key in the bucket, in memory of the arena. MP_BAD_DATA: too long (the prefix of a walk has
+ * the same limit). */
+enum mp_code mp_s3_full_key(const struct mp_s3 *s3, struct mp_str key, struct mp_arena *arena,
+                            struct mp_err *err, struct mp_str *ret);
 
 enum mp_code mp_s3_put(struct mp_store *store, const struct mp_store_object *objects,
                        uint32_t count, bool *ret_done, struct mp_err *err);

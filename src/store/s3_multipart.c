@@ -92,14 +92,13 @@ static void keep_fault(struct put *put, enum mp_code code, const struct mp_err *
         *put->err = *err;
 }
 
-static enum mp_code check(const struct mp_s3 *s3, const struct mp_store_object *object,
-                          struct mp_err *err)
+static enum mp_code check(struct put *put, const struct mp_store_object *object,
+                          struct mp_str *ret_key, struct mp_err *err)
 {
     enum mp_code code = mp_store_key_check(object->key, err);
 
-    if (!code && s3->prefix.size + object->key.size > 1024)
-        code = mp_err_set(err, MP_BAD_DATA, "key " MP_STORE_SHOWN " has %zu bytes, 1024 at most",
-                          MP_STORE_SHOWN_ARG(object->key), s3->prefix.size + object->key.size);
+    if (!code)
+        code = mp_s3_full_key(put->s3, object->key, &put->keys, err, ret_key);
     if (!code && object->bytes > OBJECT_BYTES_MAX)
         code = mp_err_set(
             err, MP_BAD_DATA, "object " MP_STORE_SHOWN " has %llu bytes, %llu at most",
@@ -107,7 +106,7 @@ static enum mp_code check(const struct mp_s3 *s3, const struct mp_store_object *
     return code;
 }
 
-static void open_upload(struct put *put, struct upload *upload, uint32_t index)
+static void open_upload(struct put *put, struct upload *upload, uint32_t index, struct mp_str key)
 {
     const struct mp_store_object *object = &put->objects[index];
     uint64_t bytes = object->bytes;
@@ -116,7 +115,7 @@ static void open_upload(struct put *put, struct upload *upload, uint32_t index)
         .state = bytes <= MP_S3_PART_BYTES ? WHOLE : CREATE,
         .index = index,
         .object = object,
-        .key = mp_s3_full_key(put->s3, object->key, &put->keys),
+        .key = key,
     };
     if (upload->state == WHOLE)
         return;
@@ -273,13 +272,14 @@ static bool put_next(void *self, struct mp_s3_op *op)
     while (free_place && put->next < put->count) {
         uint32_t index = put->next++;
         struct mp_err err;
-        enum mp_code code = check(put->s3, &put->objects[index], &err);
+        struct mp_str key;
+        enum mp_code code = check(put, &put->objects[index], &key, &err);
 
         if (code) {
             keep_fault(put, code, &err);
             continue;
         }
-        open_upload(put, free_place, index);
+        open_upload(put, free_place, index, key);
         return next_request(free_place, op);
     }
     return false;

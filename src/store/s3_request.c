@@ -30,7 +30,7 @@
 #define CONNECT_MS_MAX    10000u
 #define SLOW_BYTES_S      1000u /* slower than this for SLOW_S is stalled */
 #define SLOW_S            20u
-#define URL_MAX           (16u * 1024) /* a key has at most 1,024 bytes, three each when escaped */
+#define URL_MAX           (24u * 1024) /* a key and a continuation token, three bytes for each */
 #define AUTHORIZATION_MAX 2048u
 #define SERVICE           "s3"
 
@@ -300,16 +300,17 @@ static bool settle(struct mp_s3 *s3, struct mp_s3_op *op)
 {
     enum verdict verdict = judge(s3, op);
     uint64_t now_us = mp_now_mono_us(s3->env);
-    uint32_t retry_ms = mp_http_call_retry_ms(&op->call, mp_now_wall_us(s3->env));
+    int64_t wall_us = mp_now_wall_us(s3->env) + atomic_load(&s3->skew_us);
+    uint32_t retry_ms = mp_http_call_retry_ms(&op->call, wall_us);
 
     op->due_us = now_us;
     op->state = MP_S3_WAITING;
     if (verdict == GOOD)
         return true;
-    if (verdict == SKEWED && learn_skew(s3, op))
+    if ((verdict == SKEWED && learn_skew(s3, op)) || (verdict == EXPIRED && renew_keys(s3, op))) {
+        op->attempts--; /* it was our own fault, and is mended */
         return false;
-    if (verdict == EXPIRED && renew_keys(s3, op))
-        return false;
+    }
     if (verdict == WAIT && op->attempts < s3->attempts_max) {
         op->due_us = now_us + backoff_ms(s3, op, retry_ms) * 1000;
         return false;
@@ -478,13 +479,20 @@ void mp_s3_one(struct mp_s3 *s3, struct mp_s3_op *op)
     give_client(s3, client);
 }
 
-struct mp_str mp_s3_full_key(const struct mp_s3 *s3, struct mp_str key, struct mp_arena *arena)
+enum mp_code mp_s3_full_key(const struct mp_s3 *s3, struct mp_str key, struct mp_arena *arena,
+                            struct mp_err *err, struct mp_str *ret)
 {
-    char *text = mp_arena_take(arena, s3->prefix.size + key.size + 1);
+    size_t size = s3->prefix.size + key.size;
+    char *text;
 
+    if (size > MP_S3_KEY_MAX)
+        return mp_err_set(err, MP_BAD_DATA, "key " MP_STORE_SHOWN " has %zu bytes, %u at most",
+                          MP_STORE_SHOWN_ARG(key), size, MP_S3_KEY_MAX);
+    text = mp_arena_take(arena, size + 1);
     if (s3->prefix.size)
         memcpy(text, s3->prefix.data, s3->prefix.size);
     if (key.size)
         memcpy(text + s3->prefix.size, key.data, key.size);
-    return (struct mp_str){text, s3->prefix.size + key.size};
+    *ret = (struct mp_str){text, size};
+    return MP_OK;
 }

@@ -55,7 +55,8 @@ static bool add_text(struct walker *w, struct mp_str text)
 {
     if (text.size > w->text.max - w->text.size)
         return false;
-    mp_buf_add_str(&w->text, text);
+    if (text.size > 0)
+        mp_buf_add_str(&w->text, text);
     return true;
 }
 

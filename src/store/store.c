@@ -42,11 +42,11 @@ enum mp_code mp_store_open(struct mp_str url, const struct mp_store_s3_options *
                            const struct mp_env *env, struct mp_err *err, struct mp_store **ret)
 {
     struct mp_str file = MP_STR("file://");
-    struct mp_aws_environ environ;
+    struct mp_aws_environ environment;
 
     if (mp_str_starts(url, MP_STR("s3://"))) {
-        mp_aws_environ_read(&environ);
-        return mp_store_s3_open(url, s3, &environ, env, err, ret);
+        mp_aws_environ_read(&environment);
+        return mp_store_s3_open(url, s3, &environment, env, err, ret);
     }
     if (mp_str_starts(url, file))
         url = (struct mp_str){url.data + file.size, url.size - file.size};

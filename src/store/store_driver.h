@@ -31,9 +31,9 @@ enum mp_code mp_store_local_open(struct mp_str root, const struct mp_env *env, s
 
 struct mp_aws_environ;
 
-/* url: "s3://bucket/prefix/". environ is read during the call only. */
+/* url: "s3://bucket/prefix/". environment is read during the call only. */
 enum mp_code mp_store_s3_open(struct mp_str url, const struct mp_store_s3_options *options,
-                              const struct mp_aws_environ *environ, const struct mp_env *env,
+                              const struct mp_aws_environ *environment, const struct mp_env *env,
                               struct mp_err *err, struct mp_store **ret);
 
 #endif

@@ -218,7 +218,8 @@ static bool send_answer(struct connection *connection, const struct record *reco
         go_on = false;
     mp_buf_printf(&out, "HTTP/1.1 %u Scripted\r\n", answer->status);
     /* a HEAD answer may state the length of what it does not send */
-    if (has_length && !memmem(answer->headers.data, answer->headers.size, "Content-Length", 14))
+    if (has_length &&
+        !memmem(mp_buf_c(&answer->headers), answer->headers.size, "Content-Length", 14))
         mp_buf_printf(&out, "Content-Length: %zu\r\n", answer->body.size);
     if (early)
         mp_buf_add_c(&out, "Connection: close\r\n");

@@ -57,9 +57,9 @@ static const char *write_file(const char *text)
     return path;
 }
 
-static struct mp_credentials *chain(const struct mp_aws_environ *environ)
+static struct mp_credentials *chain(const struct mp_aws_environ *environment)
 {
-    return mp_credentials_chain(environ, MP_STR("eu-west-1"), &env);
+    return mp_credentials_chain(environment, MP_STR("eu-west-1"), &env);
 }
 
 static enum mp_code get(struct mp_credentials *credentials)
@@ -109,8 +109,8 @@ static void credentials_take_the_first_source_named(void)
 
 static void credentials_none_says_what_was_looked_for(void)
 {
-    struct mp_aws_environ environ = no_environ();
-    struct mp_credentials *credentials = chain(&environ);
+    struct mp_aws_environ environment = no_environ();
+    struct mp_credentials *credentials = chain(&environment);
 
     CHECK_INT(get(credentials), MP_BAD_CONFIG);
     CHECK(strstr(err.text, "AWS_ACCESS_KEY_ID"));
@@ -139,17 +139,17 @@ static void credentials_given_are_kept(void)
 
 static void credentials_environment(void)
 {
-    struct mp_aws_environ environ = no_environ();
+    struct mp_aws_environ environment = no_environ();
     struct mp_credentials *credentials;
 
-    environ.access_key_id = "env-key";
-    credentials = chain(&environ);
+    environment.access_key_id = "env-key";
+    credentials = chain(&environment);
     CHECK_INT(get(credentials), MP_BAD_CONFIG);
     CHECK(strstr(err.text, "AWS_ACCESS_KEY_ID is set and AWS_SECRET_ACCESS_KEY is not"));
     mp_credentials_free(credentials);
-    environ.secret_access_key = "env-secret";
-    environ.session_token = "env-token";
-    credentials = chain(&environ);
+    environment.secret_access_key = "env-secret";
+    environment.session_token = "env-token";
+    credentials = chain(&environment);
     check_key(credentials, "env-key");
     CHECK_STR(mp_str_c(keys.secret_key), MP_STR("env-secret"));
     CHECK_STR(mp_str_c(keys.token), MP_STR("env-token"));
@@ -160,16 +160,16 @@ static void credentials_environment(void)
 
 static void credentials_read_the_environment(void)
 {
-    struct mp_aws_environ environ;
+    struct mp_aws_environ environment;
 
     setenv("AWS_ROLE_ARN", "arn:x", 1);
     setenv("AWS_PROFILE", "", 1);
     setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "/f", 1);
-    mp_aws_environ_read(&environ);
-    CHECK_STR(mp_str_c(environ.role_arn), MP_STR("arn:x"));
-    CHECK_STR(mp_str_c(environ.container_token_file), MP_STR("/f"));
-    CHECK(!environ.profile); /* empty is not set */
-    CHECK(!environ.container_host);
+    mp_aws_environ_read(&environment);
+    CHECK_STR(mp_str_c(environment.role_arn), MP_STR("arn:x"));
+    CHECK_STR(mp_str_c(environment.container_token_file), MP_STR("/f"));
+    CHECK(!environment.profile); /* empty is not set */
+    CHECK(!environment.container_host);
     unsetenv("AWS_ROLE_ARN");
     unsetenv("AWS_PROFILE");
     unsetenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
@@ -179,20 +179,20 @@ static void credentials_read_the_environment(void)
 
 static struct mp_aws_environ web_environ(struct http_script *script, const char *token_file)
 {
-    struct mp_aws_environ environ = no_environ();
+    struct mp_aws_environ environment = no_environ();
 
-    environ.role_arn = "arn:aws:iam::1:role/r";
-    environ.web_identity_token_file = token_file;
-    environ.endpoint_url_sts = http_script_url(script);
-    return environ;
+    environment.role_arn = "arn:aws:iam::1:role/r";
+    environment.web_identity_token_file = token_file;
+    environment.endpoint_url_sts = http_script_url(script);
+    return environment;
 }
 
 static void web_identity_asks_sts(void)
 {
     static const struct http_step step = {.body = STS_OK("web-1", "2023-11-14T23:13:20Z")};
     struct http_script *script = http_script_start(&step, 1, NULL, NULL);
-    struct mp_aws_environ environ = web_environ(script, write_file("header.pay+load.sig\n"));
-    struct mp_credentials *credentials = chain(&environ);
+    struct mp_aws_environ environment = web_environ(script, write_file("header.pay+load.sig\n"));
+    struct mp_credentials *credentials = chain(&environment);
     const struct http_record *request;
 
     check_key(credentials, "web-1");
@@ -220,8 +220,8 @@ static void sixty_second_keys_are_replaced_at_half_life(void)
     };
     struct http_script *script = http_script_start(steps, 2, NULL, NULL);
     const char *token_file = write_file("token-one");
-    struct mp_aws_environ environ = web_environ(script, token_file);
-    struct mp_credentials *credentials = chain(&environ);
+    struct mp_aws_environ environment = web_environ(script, token_file);
+    struct mp_credentials *credentials = chain(&environment);
     FILE *file;
 
     check_key(credentials, "web-1");
@@ -247,8 +247,8 @@ static void hour_keys_are_replaced_five_minutes_early(void)
         {.body = STS_OK("web-2", "2023-11-15T01:13:20Z")},
     };
     struct http_script *script = http_script_start(steps, 2, NULL, NULL);
-    struct mp_aws_environ environ = web_environ(script, write_file("token"));
-    struct mp_credentials *credentials = chain(&environ);
+    struct mp_aws_environ environment = web_environ(script, write_file("token"));
+    struct mp_credentials *credentials = chain(&environment);
 
     check_key(credentials, "web-1");
     pass(55 * MINUTE - 1);
@@ -267,8 +267,8 @@ static void skew_counts_for_the_end_of_keys(void)
         {.body = STS_OK("web-2", "2023-11-15T01:13:20Z")},
     };
     struct http_script *script = http_script_start(steps, 2, NULL, NULL);
-    struct mp_aws_environ environ = web_environ(script, write_file("token"));
-    struct mp_credentials *credentials = chain(&environ);
+    struct mp_aws_environ environment = web_environ(script, write_file("token"));
+    struct mp_credentials *credentials = chain(&environment);
 
     check_key(credentials, "web-1");
     pass(36 * MINUTE);
@@ -292,8 +292,8 @@ static void old_keys_serve_while_sts_is_down(void)
         {.body = STS_OK("web-2", "2023-11-15T01:13:20Z")},
     };
     struct http_script *script = http_script_start(steps, 8, NULL, NULL);
-    struct mp_aws_environ environ = web_environ(script, write_file("token"));
-    struct mp_credentials *credentials = chain(&environ);
+    struct mp_aws_environ environment = web_environ(script, write_file("token"));
+    struct mp_credentials *credentials = chain(&environment);
 
     check_key(credentials, "web-1");
     pass(56 * MINUTE);
@@ -338,8 +338,8 @@ static void sts_refusals_are_told(void)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct http_script *script = http_script_start(&cases[i].step, 1, NULL, NULL);
-        struct mp_aws_environ environ = web_environ(script, write_file("token-text"));
-        struct mp_credentials *credentials = chain(&environ);
+        struct mp_aws_environ environment = web_environ(script, write_file("token-text"));
+        struct mp_credentials *credentials = chain(&environment);
 
         CHECK_INT(get(credentials), cases[i].code);
         CHECK_INT(err.retriable, cases[i].code == MP_IO);
@@ -355,14 +355,14 @@ static void sts_refusals_are_told(void)
 static void token_file_faults_are_told(void)
 {
     struct http_script *script = http_script_start(NULL, 0, NULL, NULL);
-    struct mp_aws_environ environ = web_environ(script, "/no/such/file");
-    struct mp_credentials *credentials = chain(&environ);
+    struct mp_aws_environ environment = web_environ(script, "/no/such/file");
+    struct mp_credentials *credentials = chain(&environment);
 
     CHECK_INT(get(credentials), MP_IO);
     CHECK(strstr(err.text, "/no/such/file: No such file"));
     mp_credentials_free(credentials);
-    environ.web_identity_token_file = write_file("\n");
-    credentials = chain(&environ);
+    environment.web_identity_token_file = write_file("\n");
+    credentials = chain(&environment);
     CHECK_INT(get(credentials), MP_BAD_DATA);
     mp_credentials_free(credentials);
     CHECK_INT(http_script_count(script), 0);
@@ -377,8 +377,8 @@ static void renewing_fetches_once_per_generation(void)
         {.body = STS_OK("web-3", "2023-11-14T23:13:20Z")},
     };
     struct http_script *script = http_script_start(steps, 3, NULL, NULL);
-    struct mp_aws_environ environ = web_environ(script, write_file("token"));
-    struct mp_credentials *credentials = chain(&environ);
+    struct mp_aws_environ environment = web_environ(script, write_file("token"));
+    struct mp_credentials *credentials = chain(&environment);
     uint64_t first;
 
     check_key(credentials, "web-1");
@@ -398,80 +398,80 @@ static void renewing_fetches_once_per_generation(void)
 
 static void profile_reads_both_files(void)
 {
-    struct mp_aws_environ environ = no_environ();
+    struct mp_aws_environ environment = no_environ();
     struct mp_credentials *credentials;
     char region[64];
 
-    environ.shared_credentials_file =
+    environment.shared_credentials_file =
         write_file("# c\n[default]\naws_access_key_id = d-key\naws_secret_access_key=d-secret\n\n"
                    "[other]\r\naws_access_key_id=o-key\r\naws_secret_access_key = o=secret\r\n"
                    "aws_session_token = o-token\r\n");
-    environ.config_file = write_file("[default]\nregion = eu-north-1\n[profile other]\n"
-                                     "region=ap-south-1\naws_access_key_id = not-this\n"
-                                     "s3 =\n  region = nested\n[other]\nregion = no-prefix\n");
-    CHECK(mp_aws_region(&environ, region, sizeof(region)));
+    environment.config_file = write_file("[default]\nregion = eu-north-1\n[profile other]\n"
+                                         "region=ap-south-1\naws_access_key_id = not-this\n"
+                                         "s3 =\n  region = nested\n[other]\nregion = no-prefix\n");
+    CHECK(mp_aws_region(&environment, region, sizeof(region)));
     CHECK_STR(mp_str_c(region), MP_STR("eu-north-1"));
-    credentials = chain(&environ);
+    credentials = chain(&environment);
     check_key(credentials, "d-key");
     CHECK_STR(mp_str_c(keys.token), MP_STR(""));
     mp_credentials_free(credentials);
-    environ.profile = "other";
-    CHECK(mp_aws_region(&environ, region, sizeof(region)));
+    environment.profile = "other";
+    CHECK(mp_aws_region(&environment, region, sizeof(region)));
     CHECK_STR(mp_str_c(region), MP_STR("ap-south-1"));
-    credentials = chain(&environ);
+    credentials = chain(&environment);
     check_key(credentials, "o-key");
     CHECK_STR(mp_str_c(keys.secret_key), MP_STR("o=secret"));
     CHECK_STR(mp_str_c(keys.token), MP_STR("o-token"));
     CHECK(mp_credentials_renew(credentials, keys.generation)); /* the file may have changed */
     check_key(credentials, "o-key");
     mp_credentials_free(credentials);
-    environ.default_region = "us-west-2";
-    CHECK(mp_aws_region(&environ, region, sizeof(region)));
+    environment.default_region = "us-west-2";
+    CHECK(mp_aws_region(&environment, region, sizeof(region)));
     CHECK_STR(mp_str_c(region), MP_STR("us-west-2"));
-    environ.region = "us-west-1";
-    CHECK(mp_aws_region(&environ, region, sizeof(region)));
+    environment.region = "us-west-1";
+    CHECK(mp_aws_region(&environment, region, sizeof(region)));
     CHECK_STR(mp_str_c(region), MP_STR("us-west-1"));
-    environ = no_environ();
-    CHECK(!mp_aws_region(&environ, region, sizeof(region)));
+    environment = no_environ();
+    CHECK(!mp_aws_region(&environment, region, sizeof(region)));
 }
 
 static void profile_is_looked_for_at_home(void)
 {
-    struct mp_aws_environ environ = no_environ();
+    struct mp_aws_environ environment = no_environ();
     struct mp_credentials *credentials;
     char path[256];
     FILE *file;
 
-    environ.home = test_directory();
-    snprintf(path, sizeof(path), "mkdir %s/.aws", environ.home);
+    environment.home = test_directory();
+    snprintf(path, sizeof(path), "mkdir %s/.aws", environment.home);
     CHECK_INT(system(path), 0);
-    snprintf(path, sizeof(path), "%s/.aws/credentials", environ.home);
+    snprintf(path, sizeof(path), "%s/.aws/credentials", environment.home);
     file = fopen(path, "w");
     fputs("[default]\naws_access_key_id=home\naws_secret_access_key=s", file);
     fclose(file);
-    credentials = chain(&environ);
+    credentials = chain(&environment);
     check_key(credentials, "home");
     mp_credentials_free(credentials);
 }
 
 static void profile_faults_are_told(void)
 {
-    struct mp_aws_environ environ = no_environ();
+    struct mp_aws_environ environment = no_environ();
     struct mp_credentials *credentials;
 
-    environ.profile = "lost";
-    credentials = chain(&environ);
+    environment.profile = "lost";
+    credentials = chain(&environment);
     CHECK_INT(get(credentials), MP_BAD_CONFIG);
     CHECK_STR(mp_str_c(err.text),
               MP_STR("credentials from profile: \"lost\": it is in neither of the files"));
     mp_credentials_free(credentials);
-    environ.config_file = write_file("[profile lost]\nsso_session = x\n");
-    credentials = chain(&environ);
+    environment.config_file = write_file("[profile lost]\nsso_session = x\n");
+    credentials = chain(&environment);
     CHECK_INT(get(credentials), MP_BAD_CONFIG);
     CHECK(strstr(err.text, "it uses sso_session, which is not supported"));
     mp_credentials_free(credentials);
-    environ.config_file = write_file("[profile lost]\n");
-    credentials = chain(&environ);
+    environment.config_file = write_file("[profile lost]\n");
+    credentials = chain(&environment);
     CHECK_INT(get(credentials), MP_BAD_CONFIG);
     CHECK(strstr(err.text, "it has no keys"));
     mp_credentials_free(credentials);
@@ -481,16 +481,16 @@ static void profile_may_name_a_web_identity(void)
 {
     static const struct http_step step = {.body = STS_OK("web-p", "2023-11-14T23:13:20Z")};
     struct http_script *script = http_script_start(&step, 1, NULL, NULL);
-    struct mp_aws_environ environ = no_environ();
+    struct mp_aws_environ environment = no_environ();
     struct mp_credentials *credentials;
     char text[512];
 
     snprintf(text, sizeof(text),
              "[default]\nrole_arn=arn:p\nrole_session_name=s-p\nweb_identity_token_file=%s\n",
              write_file("token"));
-    environ.config_file = write_file(text);
-    environ.endpoint_url_sts = http_script_url(script);
-    credentials = chain(&environ);
+    environment.config_file = write_file(text);
+    environment.endpoint_url_sts = http_script_url(script);
+    credentials = chain(&environment);
     check_key(credentials, "web-p");
     CHECK(memmem(http_script_request(script, 0)->body.data,
                  http_script_request(script, 0)->body.size, "RoleSessionName=s-p", 19));
@@ -507,13 +507,13 @@ static void container_by_relative_uri(void)
         {.body = JSON_OK("ecs-2", "2023-11-14T23:23:20Z")},
     };
     struct http_script *script = http_script_start(steps, 2, NULL, NULL);
-    struct mp_aws_environ environ = no_environ();
+    struct mp_aws_environ environment = no_environ();
     struct mp_credentials *credentials;
 
-    environ.container_relative_uri = "/v2/credentials/uuid";
-    environ.container_full_uri = "http://not-this";
-    environ.container_host = http_script_url(script);
-    credentials = chain(&environ);
+    environment.container_relative_uri = "/v2/credentials/uuid";
+    environment.container_full_uri = "http://not-this";
+    environment.container_host = http_script_url(script);
+    credentials = chain(&environment);
     check_key(credentials, "ecs-1");
     CHECK_STR(mp_str_c(keys.secret_key), MP_STR("json-secret"));
     CHECK_STR(mp_str_c(keys.token), MP_STR("json-token"));
@@ -533,17 +533,17 @@ static void container_by_full_uri_and_token_file(void)
         {.body = JSON_OK("eks-2", "2023-11-14T23:23:20Z")},
     };
     struct http_script *script = http_script_start(steps, 3, NULL, NULL);
-    struct mp_aws_environ environ = no_environ();
+    struct mp_aws_environ environment = no_environ();
     struct mp_credentials *credentials;
     const char *token_file = write_file("pod token 1\n");
     char uri[128];
     FILE *file;
 
     snprintf(uri, sizeof(uri), "%s/v1/credentials", http_script_url(script));
-    environ.container_full_uri = uri;
-    environ.container_token_file = token_file;
-    environ.container_token = "not this";
-    credentials = chain(&environ);
+    environment.container_full_uri = uri;
+    environment.container_token_file = token_file;
+    environment.container_token = "not this";
+    credentials = chain(&environment);
     check_key(credentials, "eks-1");
     CHECK_STR(http_record_header(http_script_request(script, 1), "Authorization"),
               MP_STR("pod token 1"));
@@ -567,12 +567,12 @@ static void container_sends_no_token_abroad(void)
     };
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        struct mp_aws_environ environ = no_environ();
+        struct mp_aws_environ environment = no_environ();
         struct mp_credentials *credentials;
 
-        environ.container_full_uri = bad[i];
-        environ.container_token = "t";
-        credentials = chain(&environ);
+        environment.container_full_uri = bad[i];
+        environment.container_token = "t";
+        credentials = chain(&environment);
         if (get(credentials) != MP_BAD_CONFIG || !strstr(err.text, "neither https"))
             test_fail(__FILE__, __LINE__, "%s: %s", bad[i], err.text);
         mp_credentials_free(credentials);
@@ -596,12 +596,12 @@ static void container_answers_are_checked(void)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct http_script *script = http_script_start(&cases[i].step, 1, NULL, NULL);
-        struct mp_aws_environ environ = no_environ();
+        struct mp_aws_environ environment = no_environ();
         struct mp_credentials *credentials;
 
-        environ.container_relative_uri = "/";
-        environ.container_host = http_script_url(script);
-        credentials = chain(&environ);
+        environment.container_relative_uri = "/";
+        environment.container_host = http_script_url(script);
+        credentials = chain(&environment);
         CHECK_INT(get(credentials), cases[i].code);
         CHECK(!strstr(err.text, "json-secret"));
         mp_credentials_free(credentials);
@@ -617,14 +617,14 @@ static void instance_uses_session_tokens(void)
         {.body = JSON_OK("ec2-1", "2023-11-15T04:13:20Z")},
     };
     struct http_script *script = http_script_start(steps, 3, NULL, NULL);
-    struct mp_aws_environ environ = no_environ();
+    struct mp_aws_environ environment = no_environ();
     struct mp_credentials *credentials;
     char endpoint[64];
 
     snprintf(endpoint, sizeof(endpoint), "%s/", http_script_url(script));
-    environ.metadata_disabled = "false";
-    environ.metadata_endpoint = endpoint;
-    credentials = chain(&environ);
+    environment.metadata_disabled = "false";
+    environment.metadata_endpoint = endpoint;
+    credentials = chain(&environment);
     check_key(credentials, "ec2-1");
     CHECK_STR(http_script_request(script, 0)->method, MP_STR("PUT"));
     CHECK_STR(http_script_request(script, 0)->target, MP_STR("/latest/api/token"));
@@ -646,12 +646,12 @@ static void instance_without_role_is_refused(void)
 {
     static const struct http_step steps[] = {{.body = "session-1"}, {.status = 404}};
     struct http_script *script = http_script_start(steps, 2, NULL, NULL);
-    struct mp_aws_environ environ = no_environ();
+    struct mp_aws_environ environment = no_environ();
     struct mp_credentials *credentials;
 
-    environ.metadata_disabled = NULL;
-    environ.metadata_endpoint = http_script_url(script);
-    credentials = chain(&environ);
+    environment.metadata_disabled = NULL;
+    environment.metadata_endpoint = http_script_url(script);
+    credentials = chain(&environment);
     CHECK_INT(get(credentials), MP_REFUSED);
     CHECK_STR(mp_str_c(err.text), MP_STR("credentials from instance: answered 404"));
     mp_credentials_free(credentials);
@@ -663,14 +663,14 @@ static void instance_that_is_silent_costs_little_time(void)
     static const struct http_step steps[] = {
         {.fault = HTTP_STALL}, {.fault = HTTP_STALL}, {.fault = HTTP_STALL}};
     struct http_script *script = http_script_start(steps, 3, NULL, NULL);
-    struct mp_aws_environ environ = no_environ();
+    struct mp_aws_environ environment = no_environ();
     struct mp_env real = mp_env_real();
     struct mp_credentials *credentials;
     uint64_t begin_us = mp_now_mono_us(&real);
 
-    environ.metadata_disabled = NULL;
-    environ.metadata_endpoint = http_script_url(script);
-    credentials = chain(&environ);
+    environment.metadata_disabled = NULL;
+    environment.metadata_endpoint = http_script_url(script);
+    credentials = chain(&environment);
     CHECK_INT(get(credentials), MP_TIMEOUT);
     CHECK(strstr(err.text, "no other source is named"));
     CHECK_INT(get(credentials), MP_TIMEOUT); /* answered from memory */
@@ -729,15 +729,15 @@ static void answer_keys(void *self, const struct http_record *request, struct ht
 static void credentials_may_be_used_from_any_thread(void)
 {
     struct http_script *script = http_script_start(NULL, 0, answer_keys, NULL);
-    struct mp_aws_environ environ = no_environ();
+    struct mp_aws_environ environment = no_environ();
     struct mp_env real = mp_env_real();
     struct mp_credentials *credentials;
     pthread_t threads[4];
     void *result;
 
-    environ.container_relative_uri = "/";
-    environ.container_host = http_script_url(script);
-    credentials = mp_credentials_chain(&environ, MP_STR("r"), &real);
+    environment.container_relative_uri = "/";
+    environment.container_host = http_script_url(script);
+    credentials = mp_credentials_chain(&environment, MP_STR("r"), &real);
     for (unsigned i = 0; i < 4; i++)
         pthread_create(&threads[i], NULL, get_many, credentials);
     for (unsigned i = 0; i < 4; i++) {
