@@ -179,6 +179,13 @@ class Judge:
               "of %d bytes, %d MB resident" % (seen.total["cpu_s"], seen.total["wall_s"], SMALL,
                                                seen.total["rss_max_kb"] // 1024))
 
+    def seeks_exactly_under_prefetch(self):
+        topic = self.topic(3)
+        self.fill(topic, {p: 40000 for p in range(3)}, size=300)
+        seen = self.read(topic, "seeks", "seeks=3000")
+        print("    3000 seeks, %d records between them" % seen.total["count"])
+        assert seen.total["count"] > 100000, seen.total
+
     def keeps_within_the_prefetch_limit(self):
         slow = self.read(self.big, "slow", "records=20000", "batch=100", "pause_us=20000")
         print("    slow reader: %d MB resident" % (slow.total["rss_max_kb"] // 1024))
