@@ -11,10 +11,10 @@
  * either way the fetcher is stopped. So it is only taken as "stopped", and the watermarks decide:
  * the position is in the log -> start again there; it is not -> lost, as source.h says (R3).
  *
- * Waking. Up to 2.1 the thread of a broker sleeps up to a second once the fetched-ahead limit is
- * met, and nobody wakes it when we take records away: a reader of 60 MB/s gets 39. Any request
- * wakes it, so after each quarter of the limit one is sent whose answer is not waited for. Later
- * versions have fetch.queue.backoff.ms (rdkafka_conf.c).
+ * Waking. Up to 2.1 the thread of a broker sleeps up to a second once a fetched-ahead limit is met,
+ * and nobody wakes it when we take records away: a reader of 60 MB/s gets 39. Any request wakes
+ * it, so after each quarter of a limit one is sent whose answer is not waited for. Later versions
+ * have fetch.queue.backoff.ms (rdkafka_conf.c).
  */
 #include "kafka/rdkafka_priv.h"
 
@@ -29,7 +29,6 @@ enum {
     PROBE_WAIT_MS = 1000,
     SETTLE_WAIT_MS = 1000,
     AGAIN_MS = 1000, /* between probes, and between looks at stopped partitions */
-    WAKE_BYTES = 4 * 1024 * 1024,
 };
 
 static struct mp_rdkafka *of(struct mp_source *source)
@@ -188,6 +187,7 @@ static bool keep_record(struct mp_rdkafka *rdk, const rd_kafka_message_t *messag
         return false;
     part->next = message->offset + 1;
     rdk->given_bytes += message->len + message->key_len;
+    rdk->given_records++;
     rdk->items[rdk->item_count++] = (struct mp_record){
         .partition = message->partition,
         .has_key = message->key != NULL,
@@ -249,9 +249,9 @@ static void wake_fetchers(struct mp_rdkafka *rdk)
 {
     rd_kafka_topic_partition_list_t *list;
 
-    if (!rdk->wake_fetchers || rdk->given_bytes < WAKE_BYTES)
+    if (rdk->given_bytes < rdk->wake_bytes && rdk->given_records < rdk->wake_records)
         return;
-    rdk->given_bytes = 0;
+    rdk->given_bytes = rdk->given_records = 0;
     list = rd_kafka_topic_partition_list_new((int)rdk->part_count);
     for (uint32_t i = 0; i < rdk->part_count; i++)
         if (rdk->parts[i].assigned)
