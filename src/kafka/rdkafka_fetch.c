@@ -262,8 +262,8 @@ static void wake_fetchers(struct mp_rdkafka *rdk)
     rd_kafka_topic_partition_list_destroy(list);
 }
 
-/* Starts a stopped partition again or finds that its position is lost. */
-static void settle(struct mp_rdkafka *rdk, struct mp_rdkafka_part *part)
+/* Starts a stopped partition again or finds that its position is lost; false: nobody answered. */
+static bool settle(struct mp_rdkafka *rdk, struct mp_rdkafka_part *part)
 {
     int64_t want = part->next > 0 || part->start >= 0 ? part->next : part->start;
     int64_t low = 0, high = 0;
@@ -272,14 +272,13 @@ static void settle(struct mp_rdkafka *rdk, struct mp_rdkafka_part *part)
     fault = rd_kafka_query_watermark_offsets(rdk->rk, rdk->topic, part->id, &low, &high,
                                              SETTLE_WAIT_MS);
     if (fault)
-        return; /* the next look will tell */
-    if (want < 0 || (want >= low && want <= high)) {
-        start(rdk, part, want, NULL);
-        return;
-    }
+        return false;
+    if (want < 0 || (want >= low && want <= high))
+        return start(rdk, part, want, NULL) == MP_OK;
     part->lost = true;
     part->low = low;
     part->high = high;
+    return true;
 }
 
 /* Looks at stopped partitions, now and then, and tells the lost ones, each time. */
@@ -292,8 +291,8 @@ static void settle_stopped(struct mp_rdkafka *rdk)
 
         if (!part->stopped)
             continue;
-        if (due) {
-            settle(rdk, part);
+        if (due) { /* one that does not answer is waited for once, the others at the next look */
+            due = settle(rdk, part);
             rdk->settle_due_us = mp_now_mono_us(rdk->env) + (uint64_t)AGAIN_MS * 1000;
         }
         if (part->lost)

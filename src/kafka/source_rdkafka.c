@@ -9,8 +9,8 @@
 enum {
     METADATA_INTERVAL_MS = 60000,
     TOPIC_GRACE_MS = 30000,
-    FIRST_WAIT_MS = 30000, /* for the first list of partitions */
-    AGAIN_WAIT_MS = 2000,  /* for a later one: the thread has records to fetch */
+    FIRST_WAIT_MS = 5000, /* for the first list of partitions; the caller asks again */
+    AGAIN_WAIT_MS = 2000, /* for a later one: the thread has records to fetch */
 };
 
 static struct mp_rdkafka *of(struct mp_source *source)

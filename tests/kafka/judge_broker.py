@@ -75,7 +75,9 @@ message.max.bytes=20971520
 replica.fetch.max.bytes=20971520
 controlled.shutdown.enable=false
 """)
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        cluster = "-"
+        while cluster.startswith("-"):  # would be taken for an option
+            cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         self.java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", self.config, wait=True)
 
     def java(self, main, *arguments, wait=False, memory="512m"):
@@ -85,7 +87,9 @@ controlled.shutdown.enable=false
         log = open(os.path.join(self.folder, "broker.log"), "a")
         process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         if wait and process.wait() != 0:
-            raise RuntimeError(f"{main} failed: " + open(log.name).read()[-2000:])
+            text = open(log.name).read()[-2000:]
+            self.close()
+            raise RuntimeError(f"{main} failed: {text}")
         return process
 
     def start(self, ready=True):
