@@ -11,10 +11,10 @@
  * either way the fetcher is stopped. So it is only taken as "stopped", and the watermarks decide:
  * the position is in the log -> start again there; it is not -> lost, as source.h says (R3).
  *
- * Waking. Up to 2.1 the thread of a broker sleeps up to a second once the fetched-ahead limit is
- * met, and nobody wakes it when we take records away: a reader of 60 MB/s gets 39. Any request
- * wakes it, so after each quarter of the limit one is sent whose answer is not waited for. Later
- * versions have fetch.queue.backoff.ms (rdkafka_conf.c).
+ * Waking. Up to 2.1 the thread of a broker sleeps up to a second once a fetched-ahead limit is met,
+ * and nobody wakes it when we take records away: a reader of 60 MB/s gets 39. Any request wakes
+ * it, so after each quarter of a limit one is sent whose answer is not waited for. Later versions
+ * have fetch.queue.backoff.ms (rdkafka_conf.c).
  */
 #include "kafka/rdkafka_priv.h"
 
@@ -29,7 +29,6 @@ enum {
     PROBE_WAIT_MS = 1000,
     SETTLE_WAIT_MS = 1000,
     AGAIN_MS = 1000, /* between probes, and between looks at stopped partitions */
-    WAKE_BYTES = 4 * 1024 * 1024,
 };
 
 static struct mp_rdkafka *of(struct mp_source *source)
@@ -188,6 +187,7 @@ static bool keep_record(struct mp_rdkafka *rdk, const rd_kafka_message_t *messag
         return false;
     part->next = message->offset + 1;
     rdk->given_bytes += message->len + message->key_len;
+    rdk->given_records++;
     rdk->items[rdk->item_count++] = (struct mp_record){
         .partition = message->partition,
         .has_key = message->key != NULL,
@@ -249,9 +249,9 @@ static void wake_fetchers(struct mp_rdkafka *rdk)
 {
     rd_kafka_topic_partition_list_t *list;
 
-    if (!rdk->wake_fetchers || rdk->given_bytes < WAKE_BYTES)
+    if (rdk->given_bytes < rdk->wake_bytes && rdk->given_records < rdk->wake_records)
         return;
-    rdk->given_bytes = 0;
+    rdk->given_bytes = rdk->given_records = 0;
     list = rd_kafka_topic_partition_list_new((int)rdk->part_count);
     for (uint32_t i = 0; i < rdk->part_count; i++)
         if (rdk->parts[i].assigned)
@@ -262,8 +262,8 @@ static void wake_fetchers(struct mp_rdkafka *rdk)
     rd_kafka_topic_partition_list_destroy(list);
 }
 
-/* Starts a stopped partition again or finds that its position is lost. */
-static void settle(struct mp_rdkafka *rdk, struct mp_rdkafka_part *part)
+/* Starts a stopped partition again or finds that its position is lost; false: nobody answered. */
+static bool settle(struct mp_rdkafka *rdk, struct mp_rdkafka_part *part)
 {
     int64_t want = part->next > 0 || part->start >= 0 ? part->next : part->start;
     int64_t low = 0, high = 0;
@@ -272,14 +272,13 @@ static void settle(struct mp_rdkafka *rdk, struct mp_rdkafka_part *part)
     fault = rd_kafka_query_watermark_offsets(rdk->rk, rdk->topic, part->id, &low, &high,
                                              SETTLE_WAIT_MS);
     if (fault)
-        return; /* the next look will tell */
-    if (want < 0 || (want >= low && want <= high)) {
-        start(rdk, part, want, NULL);
-        return;
-    }
+        return false;
+    if (want < 0 || (want >= low && want <= high))
+        return start(rdk, part, want, NULL) == MP_OK;
     part->lost = true;
     part->low = low;
     part->high = high;
+    return true;
 }
 
 /* Looks at stopped partitions, now and then, and tells the lost ones, each time. */
@@ -292,8 +291,8 @@ static void settle_stopped(struct mp_rdkafka *rdk)
 
         if (!part->stopped)
             continue;
-        if (due) {
-            settle(rdk, part);
+        if (due) { /* one that does not answer is waited for once, the others at the next look */
+            due = settle(rdk, part);
             rdk->settle_due_us = mp_now_mono_us(rdk->env) + (uint64_t)AGAIN_MS * 1000;
         }
         if (part->lost)

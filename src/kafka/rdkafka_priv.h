@@ -43,8 +43,8 @@ struct mp_rdkafka {
     struct mp_record *items;
     struct mp_source_lost *lost;
     uint32_t message_count, messages_max, item_count, lost_count;
-    uint64_t given_bytes; /* since the brokers' threads were last woken */
-    bool wake_fetchers;   /* this version of the client needs it, see rdkafka_fetch.c */
+    uint64_t given_bytes, given_records; /* since the brokers' threads were last woken */
+    uint64_t wake_bytes, wake_records;   /* woken after so many; UINT64_MAX: no need to */
 
     /* Troubles of the whole source, cleared by an answered probe. */
     bool down;                 /* no broker could be reached */
@@ -58,6 +58,9 @@ struct mp_rdkafka {
 /* Gives a configuration that the caller hands on or destroys. */
 enum mp_code mp_rdkafka_conf(const struct mp_source_rdkafka_options *options, struct mp_err *err,
                              rd_kafka_conf_t **ret);
+
+/* A numeric setting's value, 0 where there is none of that name. */
+uint64_t mp_rdkafka_conf_number(const rd_kafka_conf_t *conf, const char *name);
 
 /* Fills err from a client's error; what: the thing asked for. */
 enum mp_code mp_rdkafka_err(struct mp_err *err, rd_kafka_resp_err_t fault, const char *what);

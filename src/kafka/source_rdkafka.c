@@ -9,8 +9,8 @@
 enum {
     METADATA_INTERVAL_MS = 60000,
     TOPIC_GRACE_MS = 30000,
-    FIRST_WAIT_MS = 30000, /* for the first list of partitions */
-    AGAIN_WAIT_MS = 2000,  /* for a later one: the thread has records to fetch */
+    FIRST_WAIT_MS = 5000, /* for the first list of partitions; the caller asks again */
+    AGAIN_WAIT_MS = 2000, /* for a later one: the thread has records to fetch */
 };
 
 static struct mp_rdkafka *of(struct mp_source *source)
@@ -178,6 +178,16 @@ static const struct mp_source_driver driver = {
     .close = source_close,
 };
 
+/* How often the brokers' threads are woken: a quarter of each limit, see rdkafka_fetch.c. */
+static void set_pace(struct mp_rdkafka *rdk, const rd_kafka_conf_t *conf)
+{
+    rdk->wake_bytes = rdk->wake_records = UINT64_MAX;
+    if (mp_rdkafka_conf_number(conf, "fetch.queue.backoff.ms"))
+        return; /* this version looks for itself */
+    rdk->wake_bytes = mp_rdkafka_conf_number(conf, "queued.max.messages.kbytes") * 1024 / 4;
+    rdk->wake_records = mp_rdkafka_conf_number(conf, "queued.min.messages") / 4;
+}
+
 /* Which options stand for what is not said. */
 static struct mp_source_rdkafka_options completed(const struct mp_source_rdkafka_options *options)
 {
@@ -212,6 +222,7 @@ enum mp_code mp_source_rdkafka_open(const struct mp_source_rdkafka_options *opti
     rdk->env = env;
     rdk->topic = mp_alloc(topic_size + 1);
     memcpy(rdk->topic, options->topic, topic_size);
+    set_pace(rdk, conf);
     rd_kafka_conf_set_opaque(conf, rdk);
     rd_kafka_conf_set_error_cb(conf, error_event);
     if (options->on_stats)
@@ -231,7 +242,6 @@ enum mp_code mp_source_rdkafka_open(const struct mp_source_rdkafka_options *opti
                           rd_kafka_err2str(rd_kafka_last_error()));
     }
     rdk->queue = rd_kafka_queue_get_consumer(rdk->rk);
-    rdk->wake_fetchers = rd_kafka_version() < 0x02020000;
     *ret = &rdk->source;
     return MP_OK;
 }

@@ -203,9 +203,9 @@ static void write_line(struct mp_log *log, const char *data, size_t size)
     pthread_mutex_unlock(&log->lock);
 }
 
-static void log_line(struct mp_log *log, enum mp_log_level level, const char *logger,
-                     const struct mp_log_field *fields, uint32_t field_count, const char *format,
-                     va_list args)
+__attribute__((format(printf, 6, 0))) static void
+log_line(struct mp_log *log, enum mp_log_level level, const char *logger,
+         const struct mp_log_field *fields, uint32_t field_count, const char *format, va_list args)
 {
     struct mp_buf message = MP_BUF_INIT(TEXT_BYTES_MAX);
     struct mp_buf line =

@@ -31,15 +31,23 @@ void mock_close(struct mock *mock)
 void mock_add(struct mock *mock, int32_t partition, const char *key, const void *value,
               size_t value_size, int64_t timestamp_ms)
 {
+    const rd_kafka_vu_t fields[] = {
+        {.vtype = RD_KAFKA_VTYPE_TOPIC, .u.cstr = topic},
+        {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = partition},
+        {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {(void *)(uintptr_t)key, key ? strlen(key) : 0}},
+        {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {(void *)(uintptr_t)value, value_size}},
+        {.vtype = RD_KAFKA_VTYPE_TIMESTAMP, .u.i64 = timestamp_ms},
+        {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
+    };
     rd_kafka_resp_err_t fault;
 
     do {
-        fault = rd_kafka_producev(mock->producer, RD_KAFKA_V_TOPIC(topic),
-                                  RD_KAFKA_V_PARTITION(partition),
-                                  RD_KAFKA_V_KEY(key, key ? strlen(key) : 0),
-                                  RD_KAFKA_V_VALUE((void *)(uintptr_t)value, value_size),
-                                  RD_KAFKA_V_TIMESTAMP(timestamp_ms),
-                                  RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END);
+        rd_kafka_error_t *error =
+            rd_kafka_produceva(mock->producer, fields, sizeof(fields) / sizeof(*fields));
+
+        fault = error ? rd_kafka_error_code(error) : RD_KAFKA_RESP_ERR_NO_ERROR;
+        if (error)
+            rd_kafka_error_destroy(error);
         if (fault == RD_KAFKA_RESP_ERR__QUEUE_FULL)
             rd_kafka_poll(mock->producer, 10);
     } while (fault == RD_KAFKA_RESP_ERR__QUEUE_FULL);

@@ -396,6 +396,24 @@ static void shows_an_outage_and_its_end(void)
     mock_close(&mock);
 }
 
+static void tells_why_nobody_answers(void)
+{
+    struct mock mock = {.env = mp_env_real(), .bootstrap = "127.0.0.1:1"};
+    struct mp_source_rdkafka_options options = mock_options(&mock);
+    struct mp_source *source = mock_source(&mock, &options);
+    struct mp_err err = {0};
+    struct mp_records records;
+    const int32_t *ids;
+    uint32_t count;
+
+    CHECK(source->driver->partitions(source, &err, &ids, &count) != MP_OK);
+    CHECK(err.retriable);
+    CHECK(strstr(err.text, "Connection refused") != NULL);
+    CHECK_INT(source->driver->poll(source, 10, 10, &err, &records), MP_IO);
+    CHECK(strstr(err.text, "Connection refused") != NULL);
+    mp_source_close(source);
+}
+
 static void gives_up_on_a_topic_that_stays_unknown(void)
 {
     struct mock mock;
@@ -652,6 +670,7 @@ int main(int argc, char **argv)
         TEST(tells_a_lost_position),
         TEST(starts_again_after_a_false_alarm),
         TEST(shows_an_outage_and_its_end),
+        TEST(tells_why_nobody_answers),
         TEST(gives_up_on_a_topic_that_stays_unknown),
         TEST(a_fatal_client_error_is_final),
         TEST(knows_watermarks),

@@ -6,6 +6,7 @@
  *     records=N   stop after so many    idle_ms=N   stop when nothing came for so long
  *     commit=1    store positions and metadata at the end    committed=1  print them at the start
  *     print=1     a line a record       watch=1     look for new partitions while running
+ *     seeks=N     seek about so often in a topic without gaps and check each record, no more
  *     batch=N ordinal=N replicas=N pause_us=N (after each poll) grace_ms=N (for an unknown topic)
  *     anything with a dot is a setting of the client
  *
@@ -32,7 +33,7 @@ struct tool {
     struct mp_env env;
     struct mp_source *source;
     const char *start;
-    uint64_t records_max, idle_ms, batch, pause_us;
+    uint64_t records_max, idle_ms, batch, pause_us, seeks;
     bool commit, committed, print, watch;
     struct tally tallies[PARTITIONS_MAX];
     uint64_t count, lost, errors, transient, polls;
@@ -164,6 +165,52 @@ static void run(struct tool *tool)
     }
 }
 
+/* Jumps at random under prefetch; the topic has no gaps, so each record's offset is known. */
+static void seek_about(struct tool *tool)
+{
+    static struct mp_source_watermark marks[PARTITIONS_MAX];
+    static int64_t next[PARTITIONS_MAX];
+    struct mp_env_fake dice = {.seed = 1};
+    struct mp_env chance = mp_env_fake(&dice);
+    struct mp_err err = {0};
+    const int32_t *ids;
+    uint32_t count;
+
+    if (tool->source->driver->partitions(tool->source, &err, &ids, &count))
+        fail(&err);
+    for (uint32_t i = 0; i < count; i++)
+        marks[i].partition = ids[i];
+    if (tool->source->driver->watermarks(tool->source, marks, count, &err))
+        fail(&err);
+    for (uint64_t turn = 0; turn < tool->seeks; turn++) {
+        const struct mp_source_watermark *mark = &marks[mp_random_u64(&chance) % count];
+        uint64_t polls = mp_random_u64(&chance) % 5;
+        struct mp_records records;
+
+        next[mark->partition] =
+            mark->low + (int64_t)(mp_random_u64(&chance) % (uint64_t)(mark->high - mark->low));
+        if (tool->source->driver->seek(tool->source, mark->partition, next[mark->partition], &err))
+            fail(&err);
+        for (uint64_t k = 0; k <= polls; k++) {
+            uint32_t max = (uint32_t)(1 + mp_random_u64(&chance) % 2000);
+
+            if (tool->source->driver->poll(tool->source, max, turn % 2 ? 0 : 5, &err, &records))
+                fail(&err);
+            for (uint32_t i = 0; i < records.count; i++) {
+                const struct mp_record *record = &records.items[i];
+
+                if (record->offset != next[record->partition]) {
+                    printf("{\"error\": \"stale\", \"code\": \"%" PRId64 ", not %" PRId64 "\"}\n",
+                           record->offset, next[record->partition]);
+                    exit(1);
+                }
+                next[record->partition]++;
+            }
+            tool->count += records.count;
+        }
+    }
+}
+
 static void store(struct tool *tool)
 {
     struct mp_source_offset offsets[PARTITIONS_MAX];
@@ -238,6 +285,7 @@ static void set(struct tool *tool, struct mp_source_rdkafka_options *options,
     } known[] = {
         {"records", &tool->records_max, NULL, NULL},
         {"idle_ms", &tool->idle_ms, NULL, NULL},
+        {"seeks", &tool->seeks, NULL, NULL},
         {"batch", &tool->batch, NULL, NULL},
         {"pause_us", &tool->pause_us, NULL, NULL},
         {"commit", NULL, &tool->commit, NULL},
@@ -258,8 +306,10 @@ static void set(struct tool *tool, struct mp_source_rdkafka_options *options,
         settings[options->setting_count++] = (struct mp_source_setting){argument, value};
         return;
     }
-    if (strcmp(argument, "start") == 0)
+    if (strcmp(argument, "start") == 0) {
         tool->start = value;
+        return;
+    }
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
         if (strcmp(argument, known[i].name) != 0)
             continue;
@@ -269,7 +319,10 @@ static void set(struct tool *tool, struct mp_source_rdkafka_options *options,
             *known[i].flag = *value == '1';
         if (known[i].option)
             *known[i].option = (uint32_t)strtoul(value, NULL, 10);
+        return;
     }
+    fprintf(stderr, "no option %s\n", argument);
+    exit(2);
 }
 
 int main(int argc, char **argv)
@@ -307,7 +360,10 @@ int main(int argc, char **argv)
         fail(&err);
     began = mp_now_mono_us(&tool.env);
     begin(&tool);
-    run(&tool);
+    if (tool.seeks)
+        seek_about(&tool);
+    else
+        run(&tool);
     if (tool.commit)
         store(&tool);
     summary(&tool, mp_now_mono_us(&tool.env) - began);

@@ -104,12 +104,13 @@ static struct mp_str hear(int fd, bool head_only)
         used += (size_t)got;
     }
     CHECK_INT(used, want);
+    text[used] = 0;
     return mp_str_n(text, used);
 }
 
 static bool has(struct mp_str text, const char *part)
 {
-    return memmem(text.data, text.size, part, strlen(part)) != NULL;
+    return strstr(text.data, part) != NULL; /* hear ends it with a NUL */
 }
 
 static struct mp_str ask(const struct mp_http_server *server, const char *text)
