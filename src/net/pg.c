@@ -396,6 +396,7 @@ struct mp_pg_answer mp_pg_answer(const struct mp_pg *pg, uint32_t number)
         .rows = (uint32_t)PQntuples(answer),
         .columns = (uint32_t)PQnfields(answer),
         .changed = atoll(PQcmdTuples((PGresult *)answer)),
+        .tag = PQcmdStatus((PGresult *)answer),
     };
 }
 

@@ -43,6 +43,7 @@ struct mp_pg_value {
 struct mp_pg_answer {
     uint32_t rows, columns;
     int64_t changed; /* rows written, or read by a SELECT */
+    const char *tag; /* the command's, such as "COMMIT"; lent as the answer is */
 };
 
 struct mp_pg; /* opaque, see pg.c */

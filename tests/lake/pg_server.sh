@@ -12,7 +12,7 @@ for directory in "${PG_BIN:-}" /usr/lib/postgresql/*/bin /usr/local/pgsql/bin; d
 done
 [ -n "${PG_BIN:-}" ] || { echo "no PostgreSQL found; set PG_BIN" >&2; exit 77; }
 
-base=$(mktemp -d /tmp/millpond-pg-XXXXXX)
+base=$(mktemp -d /tmp/lake-pg-XXXXXX)
 server=
 cleanup() {
     [ -n "$server" ] && kill -INT "$server" 2>/dev/null && wait "$server" 2>/dev/null

@@ -17,7 +17,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#define ROWS_MAX 20000u /* of one statement */
+#define ROWS_MAX 5000u /* of one statement */
 
 struct pg_self {
     struct mp_pg *pg;
@@ -297,9 +297,14 @@ static enum mp_db_class pg_commit(struct mp_db *db, struct mp_err *err)
 {
     struct pg_self *self = self_of(db);
 
+    enum mp_db_class class;
+
     assert(self->sent == 0);
     queue(self, false, "COMMIT", NULL, 0);
-    return pg_sync(db, err);
+    class = pg_sync(db, err);
+    /* COMMIT of a failed transaction rolls back and says so without an error; none comes here */
+    assert(class || strcmp(mp_pg_answer(self->pg, 0).tag, "COMMIT") == 0);
+    return class;
 }
 
 static void pg_rollback(struct mp_db *db)

@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define COMMIT_ROUNDS 4 /* of one busy timeout each */
+#define COMMIT_ROUNDS 2 /* of one busy timeout each */
 
 struct sqlite_self {
     sqlite3 *handle;

@@ -162,6 +162,10 @@ static void lake_send(struct mp_ducklake *lake)
 
     for (size_t i = 0; i < sizeof(lake_tables) / sizeof(*lake_tables); i++)
         create_table_send(lake, lake_tables[i].name, lake_tables[i].columns);
+    /* Not the extension's, which works with it: every append looks one row up here. */
+    mp_db_send(lake->db,
+               "CREATE INDEX ducklake_table_stats_table_id ON ducklake_table_stats (table_id)",
+               NULL, 0);
     mp_dl_time_text(mp_now_wall_us(lake->env), now);
     mp_uuid4(lake->env, uuid);
     MP_DB_SEND(lake->db,
@@ -324,6 +328,7 @@ enum mp_code mp_dl_found(struct mp_ducklake *lake, struct mp_err *err)
         return mp_err_set(err, MP_BAD_CONFIG, "a new lake needs a data path");
     if ((!present.lake || !present.side) && !lake->read_only)
         code = mp_dl_transact(lake, create_work, NULL, err);
+    lake->side = present.side || !lake->read_only;
     if (code) {
         mp_err_add(err, "create %s", present.lake ? "millpond_offsets" : "the lake");
         return code;

@@ -236,6 +236,28 @@ static void sort_send(struct mp_ducklake *lake, const struct evolve_context *con
     snapshot->next_catalog++;
 }
 
+/* Tables and views share their names. */
+static enum mp_code no_view(struct mp_ducklake *lake, int64_t schema_id, struct mp_str name,
+                            struct mp_err *err)
+{
+    const struct mp_db_result *answer;
+    uint32_t number;
+    enum mp_code code;
+
+    number = MP_DB_SEND(lake->db,
+                        "SELECT view_name FROM ducklake_view WHERE schema_id = $1"
+                        " AND end_snapshot IS NULL AND length(view_name) = length($2)",
+                        mp_db_int(schema_id), mp_db_text(name));
+    code = mp_db_sync(lake->db, err);
+    if (code)
+        return code;
+    answer = mp_db_result(lake->db, number);
+    for (uint32_t i = 0; i < answer->rows; i++)
+        if (mp_str_eq_fold(mp_db_cell(answer, i, 0), name))
+            return mp_err_set(err, MP_BAD_CONFIG, "\"%.*s\" is a view", MP_STR_ARG(name));
+    return MP_OK;
+}
+
 /* The claim of a DDL transaction, and the table as it is then. *ret_table NULL: there is none. */
 static enum mp_code claim_and_read(struct mp_ducklake *lake, struct mp_str name, struct mp_err *err,
                                    struct mp_dl_snapshot *ret_snapshot,
@@ -276,6 +298,8 @@ static enum mp_code create_work(struct mp_ducklake *lake, void *context_of_any, 
         return code;
     }
     code = mp_dl_namespace_read(lake, &lake->scratch, err, &space);
+    if (!code)
+        code = no_view(lake, space.id, context->table, err);
     if (!code)
         code = plan_columns(lake, context, err, &columns, &count);
     if (code)
@@ -659,6 +683,22 @@ static enum mp_code step(struct mp_ducklake *lake, struct evolve_context *contex
     return code ? code : mp_dl_table_now(lake, context->table, err, ret);
 }
 
+/* What cannot be a name is kept from here by name_ok; a setting may have missed it. */
+static enum mp_code names_ok(const struct mp_ducklake *lake, struct mp_str table,
+                             const struct mp_lake_evolution *evolution, struct mp_err *err)
+{
+    if (!lake->lake.driver->name_ok(table))
+        return mp_err_set(err, MP_BAD_CONFIG, "that cannot be the name of a table");
+    for (uint32_t i = 0; i < evolution->add_count; i++) {
+        assert(evolution->add[i].type.id != MP_TYPE_NONE);
+        assert(evolution->add[i].type.id < MP_TYPE_OTHER);
+        if (!lake->lake.driver->name_ok(evolution->add[i].name))
+            return mp_err_set(err, MP_BAD_CONFIG, "\"%.*s\" cannot be the name of a column",
+                              MP_STR_ARG(evolution->add[i].name));
+    }
+    return MP_OK;
+}
+
 enum mp_code mp_dl_evolve(struct mp_lake *self, struct mp_str name,
                           const struct mp_lake_evolution *evolution,
                           const struct mp_lake_create *create, struct mp_err *err,
@@ -671,7 +711,8 @@ enum mp_code mp_dl_evolve(struct mp_lake *self, struct mp_str name,
     enum mp_code code = MP_OK;
 
     mp_arena_init(&keys, 4096);
-    if (create)
+    code = names_ok(lake, name, evolution, err);
+    if (!code && create)
         code = mp_dl_partition_by_parse(&keys, create->partition_by, err, &context.keys,
                                         &context.key_count);
     for (int round = 0; !code && !table; round++) {

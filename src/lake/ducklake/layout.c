@@ -107,29 +107,25 @@ struct mp_str mp_dl_partition_text(struct mp_arena *arena, struct mp_str value)
 }
 
 /* FNV-1a, 64 bits (Fowler, Noll, Vo) */
-static uint64_t hash_add(uint64_t hash, unsigned char byte)
+static uint64_t hash_of(struct mp_str text)
 {
-    return (hash ^ byte) * 0x100000001b3u;
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < text.size; i++)
+        hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001b3u;
+    return hash;
 }
 
-void mp_dl_partition_directory(struct mp_buf *ret, struct mp_str name,
-                               const struct mp_partition_value *value)
+/* Adds text percent-encoded, stopping once it is longer than `max`. Gives the size of what was
+ * added up to `cut` bytes, in whole bytes of text. */
+static size_t add_encoded(struct mp_buf *ret, struct mp_str text, size_t max, size_t cut)
 {
     static const char hex[] = "0123456789ABCDEF";
-    uint64_t hash = 0xcbf29ce484222325u;
-    size_t start, cut = 0;
+    size_t start = ret->size, within = 0;
 
-    mp_buf_add_str(ret, name);
-    mp_buf_add_byte(ret, '=');
-    start = ret->size;
-    if (value->null)
-        mp_buf_add_c(ret, "__HIVE_DEFAULT_PARTITION__");
-    for (size_t i = 0; !value->null && i < value->text.size; i++) {
-        unsigned char c = (unsigned char)value->text.data[i], low = mp_ascii_lower(c);
+    for (size_t i = 0; i < text.size && ret->size - start <= max; i++) {
+        unsigned char c = (unsigned char)text.data[i], low = mp_ascii_lower(c);
 
-        hash = hash_add(hash, c);
-        if (ret->size - start > COMPONENT_MAX)
-            continue; /* only the hash goes on */
         if ((low >= 'a' && low <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
             c == '.' || c == '~') {
             mp_buf_add_byte(ret, (char)c);
@@ -137,12 +133,27 @@ void mp_dl_partition_directory(struct mp_buf *ret, struct mp_str name,
             char three[3] = {'%', hex[c >> 4], hex[c & 15]};
             mp_buf_add(ret, three, 3);
         }
-        if (ret->size - start <= COMPONENT_CUT)
-            cut = ret->size;
+        if (ret->size - start <= cut)
+            within = ret->size - start;
     }
+    return within;
+}
+
+void mp_dl_partition_directory(struct mp_buf *ret, struct mp_str name,
+                               const struct mp_partition_value *value)
+{
+    size_t start, cut = 0;
+
+    add_encoded(ret, name, SIZE_MAX, 0);
+    mp_buf_add_byte(ret, '=');
+    start = ret->size;
+    if (value->null)
+        mp_buf_add_c(ret, "__HIVE_DEFAULT_PARTITION__");
+    else
+        cut = add_encoded(ret, value->text, COMPONENT_MAX, COMPONENT_CUT);
     if (ret->size - start > COMPONENT_MAX) {
-        ret->size = cut;
-        mp_buf_printf(ret, "~%016llx", (unsigned long long)hash);
+        ret->size = start + cut;
+        mp_buf_printf(ret, "~%016llx", (unsigned long long)hash_of(value->text));
     }
     mp_buf_add_byte(ret, '/');
 }

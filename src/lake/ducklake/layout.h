@@ -23,7 +23,7 @@ struct mp_str mp_dl_directory(struct mp_arena *arena, struct mp_str name, const 
  * its control picture U+2400. Directories are made of this text, so the two agree. */
 struct mp_str mp_dl_partition_text(struct mp_arena *arena, struct mp_str value);
 
-/* Adds "name=value/": percent-encoded except A-Z a-z 0-9 - _ . ~, NULL as
+/* Adds "name=value/": both percent-encoded except A-Z a-z 0-9 - _ . ~, NULL as
  * __HIVE_DEFAULT_PARTITION__. A value that a file system could not name (over 200 bytes encoded)
  * is cut and closed with '~' and a hash of the whole; reading does not look at directories. */
 void mp_dl_partition_directory(struct mp_buf *ret, struct mp_str name,

@@ -69,7 +69,9 @@ static enum mp_code read_positions(struct mp_ducklake *lake, struct mp_lake_posi
     uint32_t number;
     enum mp_code code = mp_db_ready(lake->db, err);
 
-    if (code)
+    for (uint32_t i = 0; i < count; i++)
+        positions[i] = (struct mp_lake_position){.partition = positions[i].partition, .next = -1};
+    if (code || !lake->side)
         return code;
     number = MP_DB_SEND(lake->db,
                         "SELECT partition, next_offset, epoch, table_uuid FROM millpond_offsets"
@@ -83,7 +85,6 @@ static enum mp_code read_positions(struct mp_ducklake *lake, struct mp_lake_posi
     for (uint32_t i = 0; i < count; i++) {
         struct mp_lake_position *position = &positions[i];
 
-        *position = (struct mp_lake_position){.partition = position->partition, .next = -1};
         for (uint32_t row = 0; row < answer->rows; row++) {
             if (mp_db_number(answer, row, 0, -1) != position->partition)
                 continue;

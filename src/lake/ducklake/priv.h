@@ -54,6 +54,7 @@ struct mp_ducklake {
     struct mp_str data_path, schema, group, topic, author, version;
     uint32_t race_retries_max, race_ms_max;
     bool read_only;
+    bool side; /* the side table is there; always, but for a lake that is only looked at */
     struct mp_dl_table *tables; /* the last resolve of each name */
     struct mp_dl_claim *claims; /* ascending partitions */
     uint32_t claim_count, claim_room;
