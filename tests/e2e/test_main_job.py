@@ -131,7 +131,7 @@ def run_main_job(kafka, lake, events):
     topic = lakes.unique("events")
     kafka.create_topic(topic, partitions=PARTITIONS)
     services.produce(kafka.bootstrap, topic, lines, PARTITIONS)
-    env = services.environment(kafka, topic, FLUSH_SIZE=32 << 20, FLUSH_INTERVAL_MS=3000,
+    env = services.environment(kafka, topic, FLUSH_SIZE=EVENTS * 100, FLUSH_INTERVAL_MS=3000,
                                MILLPOND_TYPED_COLUMNS="timestamp:timestamptz",
                                DUCKLAKE_PARTITION_BY="year(timestamp),month(timestamp),"
                                                      "day(timestamp)", **lake.env())
