@@ -22,7 +22,7 @@ struct partition {
 };
 
 struct planned {
-    enum mp_fake_call call;
+    enum mp_fake_log_call call;
     uint64_t at; /* number of the call, from 1 */
     enum mp_code code;
     bool retriable, applied;
@@ -33,7 +33,7 @@ struct mp_fake_log {
     struct partition *partitions;
     uint32_t partition_count;
     bool end;
-    uint64_t calls[MP_FAKE_CALLS];
+    uint64_t calls[MP_FAKE_LOG_CALLS];
     struct planned faults[FAULTS_MAX];
     uint32_t fault_count;
 };
@@ -159,7 +159,7 @@ void mp_fake_log_end(struct mp_fake_log *log)
     pthread_mutex_unlock(&log->lock);
 }
 
-void mp_fake_log_fail(struct mp_fake_log *log, enum mp_fake_call call, uint32_t nth,
+void mp_fake_log_fail(struct mp_fake_log *log, enum mp_fake_log_call call, uint32_t nth,
                       enum mp_code code, bool retriable, bool applied)
 {
     assert(nth > 0);
@@ -174,7 +174,7 @@ void mp_fake_log_fail(struct mp_fake_log *log, enum mp_fake_call call, uint32_t 
     pthread_mutex_unlock(&log->lock);
 }
 
-uint64_t mp_fake_log_calls(struct mp_fake_log *log, enum mp_fake_call call)
+uint64_t mp_fake_log_calls(struct mp_fake_log *log, enum mp_fake_log_call call)
 {
     uint64_t calls;
 
@@ -202,7 +202,7 @@ void mp_fake_log_commit(struct mp_fake_log *log, const struct mp_source_offset *
 }
 
 /* Counts the call and finds its planned fault, NULL none. Under the lock. */
-static const struct planned *count_call(struct mp_fake_log *log, enum mp_fake_call call)
+static const struct planned *count_call(struct mp_fake_log *log, enum mp_fake_log_call call)
 {
     uint64_t number = ++log->calls[call];
 
@@ -231,7 +231,7 @@ static enum mp_code fake_partitions(struct mp_source *source, struct mp_err *err
     uint32_t total, owned;
 
     pthread_mutex_lock(&fake->log->lock);
-    fault = count_call(fake->log, MP_FAKE_PARTITIONS);
+    fault = count_call(fake->log, MP_FAKE_LOG_PARTITIONS);
     total = fake->log->partition_count;
     pthread_mutex_unlock(&fake->log->lock);
     if (fault)
@@ -262,7 +262,7 @@ static enum mp_code fake_seek(struct mp_source *source, int32_t partition, int64
     if (i == fake->count)
         return mp_err_set(err, MP_NOT_FOUND, "no partition %d of ours", (int)partition);
     pthread_mutex_lock(&fake->log->lock);
-    fault = count_call(fake->log, MP_FAKE_SEEK);
+    fault = count_call(fake->log, MP_FAKE_LOG_SEEK);
     if (!fault || fault->applied) {
         const struct partition *part = partition_of(fake->log, partition);
 
@@ -368,7 +368,7 @@ static enum mp_code fake_poll(struct mp_source *source, uint32_t records_max, ui
     release(fake);
     fake->items = mp_realloc(fake->items, records_max * sizeof(*fake->items));
     pthread_mutex_lock(&fake->log->lock);
-    fault = count_call(fake->log, MP_FAKE_POLL);
+    fault = count_call(fake->log, MP_FAKE_LOG_POLL);
     if (!fault)
         give(fake, records_max);
     for (uint32_t i = 0; i < fake->count; i++) {
@@ -399,7 +399,7 @@ static enum mp_code fake_commit(struct mp_source *source, const struct mp_source
     const struct planned *fault;
 
     pthread_mutex_lock(&fake->log->lock);
-    fault = count_call(fake->log, MP_FAKE_COMMIT);
+    fault = count_call(fake->log, MP_FAKE_LOG_COMMIT);
     for (uint32_t i = 0; i < count && (!fault || fault->applied); i++) {
         assert(offsets[i].offset >= 0);
         partition_of(fake->log, offsets[i].partition)->committed = offsets[i];
@@ -415,7 +415,7 @@ static enum mp_code fake_committed(struct mp_source *source, struct mp_source_of
     const struct planned *fault;
 
     pthread_mutex_lock(&fake->log->lock);
-    fault = count_call(fake->log, MP_FAKE_COMMITTED);
+    fault = count_call(fake->log, MP_FAKE_LOG_COMMITTED);
     for (uint32_t i = 0; i < count && !fault; i++)
         offsets[i] = partition_of(fake->log, offsets[i].partition)->committed;
     pthread_mutex_unlock(&fake->log->lock);
@@ -445,7 +445,7 @@ static enum mp_code fake_watermarks(struct mp_source *source,
     const struct planned *fault;
 
     pthread_mutex_lock(&fake->log->lock);
-    fault = count_call(fake->log, MP_FAKE_WATERMARKS);
+    fault = count_call(fake->log, MP_FAKE_LOG_WATERMARKS);
     pthread_mutex_unlock(&fake->log->lock);
     if (!fault)
         fake_watermarks_seen(source, watermarks, count);

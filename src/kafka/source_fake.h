@@ -13,14 +13,14 @@
 
 #include "kafka/source.h"
 
-enum mp_fake_call {
-    MP_FAKE_PARTITIONS,
-    MP_FAKE_SEEK,
-    MP_FAKE_POLL,
-    MP_FAKE_COMMIT,
-    MP_FAKE_COMMITTED,
-    MP_FAKE_WATERMARKS,
-    MP_FAKE_CALLS
+enum mp_fake_log_call {
+    MP_FAKE_LOG_PARTITIONS,
+    MP_FAKE_LOG_SEEK,
+    MP_FAKE_LOG_POLL,
+    MP_FAKE_LOG_COMMIT,
+    MP_FAKE_LOG_COMMITTED,
+    MP_FAKE_LOG_WATERMARKS,
+    MP_FAKE_LOG_CALLS
 };
 
 struct mp_fake_log;
@@ -42,10 +42,10 @@ void mp_fake_log_end(struct mp_fake_log *log);
 
 /* The nth call of that kind from now on (1: the next) fails with code; applied: its work is done
  * all the same, only the answer is lost. Faults of one kind are planned in order. */
-void mp_fake_log_fail(struct mp_fake_log *log, enum mp_fake_call call, uint32_t nth,
+void mp_fake_log_fail(struct mp_fake_log *log, enum mp_fake_log_call call, uint32_t nth,
                       enum mp_code code, bool retriable, bool applied);
 /* Calls of that kind so far. */
-uint64_t mp_fake_log_calls(struct mp_fake_log *log, enum mp_fake_call call);
+uint64_t mp_fake_log_calls(struct mp_fake_log *log, enum mp_fake_log_call call);
 
 /* What is stored for a partition; offset MP_OFFSET_NONE: nothing. */
 struct mp_source_offset mp_fake_log_committed(struct mp_fake_log *log, int32_t partition);

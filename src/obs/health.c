@@ -53,6 +53,8 @@ void mp_health_free(struct mp_health *health)
 
 void mp_health_beat(struct mp_health *health)
 {
+    if (!health)
+        return;
     pthread_mutex_lock(&health->lock);
     health->beat_us = mp_now_mono_us(health->env);
     pthread_mutex_unlock(&health->lock);
@@ -60,6 +62,8 @@ void mp_health_beat(struct mp_health *health)
 
 void mp_health_flushed(struct mp_health *health)
 {
+    if (!health)
+        return;
     pthread_mutex_lock(&health->lock);
     health->flushed = true;
     health->flushed_us = mp_now_mono_us(health->env);
@@ -68,6 +72,8 @@ void mp_health_flushed(struct mp_health *health)
 
 void mp_health_part(struct mp_health *health, enum mp_health_part part, const char *reason)
 {
+    if (!health)
+        return;
     char text[REASON_BYTES_MAX] = "";
 
     assert(part < MP_HEALTH_PARTS);

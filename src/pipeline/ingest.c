@@ -242,14 +242,15 @@ static struct mp_job *make_job(struct mp_pipeline *p, const char *trigger)
     return job;
 }
 
-/* Gives the batch to publish and makes the next one. */
-static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, struct mp_err *err)
+/* Gives the batch to publish and makes the next one. *ret_rewound: what was taken was dropped, its
+ * ranges are read again. */
+static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, bool *ret_rewound,
+                              struct mp_err *err)
 {
     struct mp_job *job;
-    bool rewound;
-    enum mp_code code = wait_for(p, publish_idle, &rewound, err);
+    enum mp_code code = wait_for(p, publish_idle, ret_rewound, err);
 
-    if (code || rewound)
+    if (code || *ret_rewound)
         return code;
     job = make_job(p, trigger);
     if (strcmp(trigger, "final") == 0)
@@ -262,8 +263,8 @@ static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, struct
     p->publish_moved_us = mp_now_mono_us(p->world.env);
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->lock);
-    code = wait_for(p, publish_bound, &rewound, err);
-    if (code || rewound)
+    code = wait_for(p, publish_bound, ret_rewound, err);
+    if (code || *ret_rewound)
         return code;
     if (!p->batch)
         batch_new(p);
@@ -425,6 +426,7 @@ static enum mp_code turn(struct mp_pipeline *p, bool *ret_end, struct mp_err *er
     uint64_t now = mp_now_mono_us(p->world.env), arrow_bytes = mp_batch_arrow_bytes(p->batch);
     const char *trigger = flush_trigger(p, arrow_bytes, now);
     uint32_t wait_ms = TURN_MS_MAX;
+    bool rewound;
     enum mp_code code;
 
     beat(p, now);
@@ -432,7 +434,7 @@ static enum mp_code turn(struct mp_pipeline *p, bool *ret_end, struct mp_err *er
     if (code)
         return code;
     if (trigger)
-        return hand_over(p, trigger, err);
+        return hand_over(p, trigger, &rewound, err);
     if (now - p->parts_asked_us > (uint64_t)PARTS_MS * 1000) {
         code = mp_start_partitions(p, err);
         if (code && !err->retriable)
@@ -460,19 +462,20 @@ static bool anything_taken(const struct mp_pipeline *p)
     return false;
 }
 
-/* Publishes all that was taken; a rewind meanwhile leaves its ranges to the next process, or, at
- * the end of a source, to another round of the loop. */
+/* Publishes all that was taken. A rewind meanwhile leaves ranges to be read again: by another round
+ * of the loop at the end of a source, by the next process when we are to stop. */
 static enum mp_code drain(struct mp_pipeline *p, bool *ret_rewound, struct mp_err *err)
 {
-    bool rewound = false;
-    enum mp_code code = wait_for(p, publish_idle, ret_rewound, err);
+    bool earlier = false, late = false;
+    enum mp_code code = wait_for(p, publish_idle, &earlier, err);
 
-    if (!code && !*ret_rewound && anything_taken(p)) {
-        code = hand_over(p, "final", err);
-        if (!code)
-            code = wait_for(p, publish_idle, &rewound, err);
-    }
-    *ret_rewound |= rewound || (!code && anything_taken(p));
+    *ret_rewound = earlier;
+    if (code || earlier || !anything_taken(p))
+        return code;
+    code = hand_over(p, "final", ret_rewound, err);
+    if (!code && !*ret_rewound)
+        code = wait_for(p, publish_idle, &late, err);
+    *ret_rewound |= late;
     return code;
 }
 

@@ -4,7 +4,7 @@ enum { STEP_MS = 1000, STEP_MS_MAX = 30000 };
 
 uint64_t mp_retry_outage_ms(const struct mp_retry *retry)
 {
-    return retry->since_us ? (mp_now_mono_us(retry->env) - retry->since_us) / 1000 : 0;
+    return retry->attempts ? (mp_now_mono_us(retry->env) - retry->since_us) / 1000 : 0;
 }
 
 bool mp_retry_again(struct mp_retry *retry, const struct mp_err *err, uint32_t *ret_wait_ms)
@@ -15,8 +15,8 @@ bool mp_retry_again(struct mp_retry *retry, const struct mp_err *err, uint32_t *
     if (step < asked)
         step = asked;
     step += (uint32_t)(mp_random_u64(retry->env) % (step / 4 + 1));
-    if (!retry->since_us)
-        retry->since_us = mp_now_mono_us(retry->env) | 1; /* never the 0 of "none" */
+    if (!retry->attempts)
+        retry->since_us = mp_now_mono_us(retry->env);
     retry->attempts++;
     *ret_wait_ms = step < STEP_MS_MAX ? step : STEP_MS_MAX;
     return err->retriable &&
@@ -25,6 +25,5 @@ bool mp_retry_again(struct mp_retry *retry, const struct mp_err *err, uint32_t *
 
 void mp_retry_over(struct mp_retry *retry)
 {
-    retry->since_us = 0;
     retry->attempts = 0;
 }

@@ -13,8 +13,8 @@
 struct mp_retry {
     const struct mp_env *env;
     uint64_t outage_ms_max; /* 0: for ever */
-    uint64_t since_us;      /* of the first fault of this outage; 0: none */
-    uint32_t attempts;      /* faults so far */
+    uint32_t attempts;      /* faults of this outage so far */
+    uint64_t since_us;      /* of the first of them */
 };
 
 /* Takes note of a fault. True: wait *ret_wait_ms, then try again. */

@@ -64,10 +64,10 @@ static void fails_where_it_was_told_to(void)
 
     mp_fake_log_add(log, 0, none, MP_STR("v"), 0);
     begin(source);
-    mp_fake_log_fail(log, MP_FAKE_POLL, 2, MP_IO, true, false);
-    mp_fake_log_fail(log, MP_FAKE_COMMIT, 1, MP_TIMEOUT, true, false);
-    mp_fake_log_fail(log, MP_FAKE_COMMIT, 2, MP_TIMEOUT, true, true);
-    mp_fake_log_fail(log, MP_FAKE_SEEK, 1, MP_REFUSED, false, false);
+    mp_fake_log_fail(log, MP_FAKE_LOG_POLL, 2, MP_IO, true, false);
+    mp_fake_log_fail(log, MP_FAKE_LOG_COMMIT, 1, MP_TIMEOUT, true, false);
+    mp_fake_log_fail(log, MP_FAKE_LOG_COMMIT, 2, MP_TIMEOUT, true, true);
+    mp_fake_log_fail(log, MP_FAKE_LOG_SEEK, 1, MP_REFUSED, false, false);
     CHECK_OK(source->driver->poll(source, 0, 0, &err, &records), err);
     CHECK_INT(source->driver->poll(source, 9, 0, &err, &records), MP_IO);
     CHECK(err.retriable);
@@ -79,7 +79,7 @@ static void fails_where_it_was_told_to(void)
     CHECK_INT(mp_fake_log_committed(log, 0).offset, MP_OFFSET_NONE);
     CHECK_INT(source->driver->commit(source, &offset, 1, &err), MP_TIMEOUT);
     CHECK_INT(mp_fake_log_committed(log, 0).offset, 5); /* only the answer was lost */
-    CHECK_INT((int64_t)mp_fake_log_calls(log, MP_FAKE_COMMIT), 2);
+    CHECK_INT((int64_t)mp_fake_log_calls(log, MP_FAKE_LOG_COMMIT), 2);
     mp_source_close(source);
     mp_fake_log_free(log);
 }
