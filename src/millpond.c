@@ -31,7 +31,7 @@ static const struct verb verbs[] = {
      mp_cli_run},
     {"check", "", "see whether Kafka, catalog and store are reachable and agree; change nothing",
      "Reads the settings, then asks Kafka, the catalog and the object store one after the other,\n"
-     "and says of each what it found. Changes nothing anywhere. Ends with 0 when `run` would "
+     "and says of each what it found. Leaves nothing changed. Ends with 0 when `run` would "
      "start.\n",
      mp_cli_check},
     {"demo", "[--directory DIR] [--events N]",

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { CLASSES = 6, CLASS_OWN = CLASSES }; /* 1 KiB, 4, 16, 64, 256 KiB, 1 MiB; own size */
+enum { CLASSES = 11, CLASS_OWN = CLASSES }; /* 1 KiB, 2, 4 ... 1 MiB; own size */
 
 struct mp_segment_pool {
     pthread_mutex_t lock;
@@ -17,7 +17,7 @@ struct mp_segment_pool {
 
 static size_t class_bytes(uint32_t size_class)
 {
-    return (size_t)MP_SEGMENT_FIRST << (2 * size_class);
+    return (size_t)MP_SEGMENT_FIRST << size_class;
 }
 
 struct mp_segment_pool *mp_segment_pool_new(size_t keep_bytes)

@@ -5,8 +5,8 @@
  *
  * Life     pool_new -> get / put from any thread -> pool_free (all lent segments must be back)
  * Memory   pool `bytes` counts what is lent; what came back is kept for reuse up to keep_bytes.
- * Sizes    MP_SEGMENT_FIRST doubling twice (x4) up to MP_SEGMENT_LARGE; a value that is larger
- *          still gets a segment of its own size.
+ * Sizes    MP_SEGMENT_FIRST, doubling up to MP_SEGMENT_LARGE; a value that is larger still gets a
+ *          segment of its own size.
  * Threads  pool functions may be called from any thread; a segment belongs to one at a time.
  */
 #ifndef MP_BASE_SEGMENT_H

@@ -6,7 +6,10 @@
 #ifndef MP_COLUMN_SCHEMA_H
 #define MP_COLUMN_SCHEMA_H
 
+#include "base/arena.h"
 #include "column/type.h"
+
+#include <stdbool.h>
 
 struct mp_live_column {
     struct mp_str name;
@@ -37,6 +40,12 @@ struct mp_partition_field {
     uint32_t buckets; /* BUCKET only */
 };
 
+/* A row's value of one partition field, as catalogs spell it: 2024, 3, n0, 1.5, true. */
+struct mp_partition_value {
+    bool null;
+    struct mp_str text;
+};
+
 struct mp_sort_field {
     int32_t field_id;
     bool descending, nulls_first;
@@ -60,5 +69,8 @@ static inline const struct mp_live_column *mp_schema_by_id(const struct mp_schem
             return &schema->columns[i];
     return NULL;
 }
+
+/* Copies the schema and its names into arena. */
+void mp_schema_copy(struct mp_arena *arena, const struct mp_schema *schema, struct mp_schema *ret);
 
 #endif

@@ -11,6 +11,9 @@
 
 #include "base/str.h"
 
+__extension__ typedef __int128 mp_int128;
+__extension__ typedef unsigned __int128 mp_uint128;
+
 enum mp_type_id {
     MP_TYPE_NONE, /* only nulls so far: no column yet */
     MP_TYPE_BOOL,

@@ -16,7 +16,8 @@
  *          duplicate keys kept, numbers as sent, strings escaped minimally: only the quote, the
  *          backslash and bytes below 0x20 (\b \t \n \f \r, else \u00xx lower case), the rest plain
  *          UTF-8.
- * Limits   depth MP_JSON_DEPTH_MAX (the record itself is level 1); no recursion.
+ * Limits   depth MP_JSON_DEPTH_MAX (the record itself is level 1); no recursion. A record is below
+ *          4 GiB (asserted; Kafka's own limit is 2).
  * Threads  a scanner belongs to one thread.
  */
 #ifndef MP_JSON_JSON_H
@@ -38,8 +39,8 @@ enum mp_json_kind {
 };
 
 struct mp_json_field {
-    uint32_t key; /* of mp_json_key_name */
-    uint8_t kind; /* enum mp_json_kind */
+    uint32_t key;       /* of mp_json_key_name */
+    uint8_t kind;       /* enum mp_json_kind */
     bool nested_object; /* NESTED: an object, else an array */
     struct mp_str text; /* numbers: the spelling as sent */
     union {
@@ -73,7 +74,9 @@ struct mp_json; /* opaque, see json.c */
 struct mp_json *mp_json_new(void);
 void mp_json_free(struct mp_json *json);
 /* Scans one record. *ret is written on MP_JSON_OK only and is good until the next scan or reset;
- * record must stay as it is that long. *ret_at is the byte where the fault was seen (0 on OK). */
+ * record must stay as it is that long. *ret_at is the byte where the fault was seen (0 on OK), the
+ * record's size when it ends too early; for an escape its backslash, for a number its first byte.
+ */
 enum mp_json_fault mp_json_scan(struct mp_json *json, struct mp_str record,
                                 struct mp_json_record *ret, size_t *ret_at);
 /* Gives a constant snake_case name of a fault, for logs and the quarantine table. */

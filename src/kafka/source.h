@@ -5,7 +5,7 @@
  * input: offset = byte position of the line's first byte), fake (a test's script).
  *
  * Life     open -> partitions -> seek each -> (poll, commit)* -> close
- * Threads  poll and seek from one thread; commit, committed and watermarks from any.
+ * Threads  partitions, seek and poll from one thread; the others from any.
  */
 #ifndef MP_KAFKA_SOURCE_H
 #define MP_KAFKA_SOURCE_H
@@ -14,9 +14,9 @@
 #include "base/str.h"
 
 /* Offsets that are not numbers. */
-#define MP_OFFSET_NONE ((int64_t)-1)     /* committed: never; watermark: not known */
+#define MP_OFFSET_NONE     ((int64_t)-1) /* committed: never; watermark: not known */
 #define MP_OFFSET_EARLIEST ((int64_t)-2) /* seek: the log's first record */
-#define MP_OFFSET_LATEST ((int64_t)-3)   /* seek: behind the log's last record */
+#define MP_OFFSET_LATEST   ((int64_t)-3) /* seek: behind the log's last record */
 
 /* A borrowed view, good until the next poll. */
 struct mp_record {
@@ -28,17 +28,28 @@ struct mp_record {
     struct mp_str key, value;
 };
 
+/* A partition whose position is not in the log any more: retention or DeleteRecords went past it
+ * (offset < low), or the log was cut or made anew (offset > high). It gives nothing until it is
+ * sought again and is told in every poll until then; nothing is skipped by itself. */
+struct mp_source_lost {
+    int32_t partition;
+    int64_t offset;    /* the next record wanted */
+    int64_t low, high; /* what the log keeps now: [low, high) */
+};
+
 struct mp_records {
     const struct mp_record *items;
     uint32_t count;
-    bool end; /* a source with an end (file) has given everything */
+    bool end;                          /* a source with an end (file) has given everything */
+    const struct mp_source_lost *lost; /* borrowed like the records */
+    uint32_t lost_count;
 };
 
 /* One partition's position as stored with the source's own book-keeping. */
 struct mp_source_offset {
     int32_t partition;
-    int64_t offset;       /* next to read; MP_OFFSET_NONE: none stored */
-    char metadata[256];   /* NUL-terminated text stored beside it, "" none */
+    int64_t offset;     /* next to read; MP_OFFSET_NONE: none stored */
+    char metadata[256]; /* NUL-terminated text stored beside it, "" none */
 };
 
 struct mp_source_watermark {
@@ -65,7 +76,9 @@ struct mp_source_driver {
     enum mp_code (*seek)(struct mp_source *source, int32_t partition, int64_t offset,
                          struct mp_err *err);
     /* Gives up to records_max records, waiting at most wait_ms for the first one. Zero records is
-     * no error. With records_max 0 it only serves the client (callbacks, keep-alive). */
+     * no error. With records_max 0 it only serves the client (callbacks, keep-alive). An error
+     * says that the source as a whole is away now (retriable) or for good (MP_REFUSED); the
+     * positions stay and the next poll goes on. */
     enum mp_code (*poll)(struct mp_source *source, uint32_t records_max, uint32_t wait_ms,
                          struct mp_err *err, struct mp_records *ret);
     /* Stores positions (and their metadata) with the source; all or an error. */
@@ -74,8 +87,12 @@ struct mp_source_driver {
     /* Fills offset and metadata of each given partition. */
     enum mp_code (*committed)(struct mp_source *source, struct mp_source_offset *offsets,
                               uint32_t count, struct mp_err *err);
+    /* Asks for low and high of each given partition. */
     enum mp_code (*watermarks)(struct mp_source *source, struct mp_source_watermark *watermarks,
                                uint32_t count, struct mp_err *err);
+    /* The same as last heard with fetched records; never waits. MP_OFFSET_NONE: not heard of. */
+    void (*watermarks_seen)(struct mp_source *source, struct mp_source_watermark *watermarks,
+                            uint32_t count);
     void (*close)(struct mp_source *source);
 };
 

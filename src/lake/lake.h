@@ -31,6 +31,7 @@ struct mp_lake_table {
     int64_t id;
     int64_t snapshot; /* the state was read at this snapshot */
     struct mp_schema schema;
+    struct mp_str warning; /* by evolve: the live partition spec is not the setting's; else empty */
 };
 
 struct mp_lake_new_column {
@@ -54,18 +55,13 @@ struct mp_lake_create {
     uint32_t sort_by_count;
 };
 
-struct mp_lake_value {
-    bool null;
-    struct mp_str text; /* in the destination's spelling, from column/transform.h */
-};
-
 struct mp_lake_file {
     struct mp_str key; /* from object_key */
     uint64_t rows, bytes;
     uint32_t footer_bytes;
     const struct mp_column_stats *stats;
     uint32_t stats_count;
-    const struct mp_lake_value *partition; /* [schema.partition_count] */
+    const struct mp_partition_value *partition; /* [schema.partition_count] */
 };
 
 /* Files of one table. `table` is what they were encoded against. */
@@ -139,7 +135,7 @@ struct mp_lake_driver {
     /* Appends a new object key for one file to ret: unique, in the table's layout for these
      * partition values. Needs no connection. */
     void (*object_key)(struct mp_lake *lake, const struct mp_lake_table *table,
-                       const struct mp_lake_value *partition, struct mp_buf *ret);
+                       const struct mp_partition_value *partition, struct mp_buf *ret);
     /* Commits files and ranges in one transaction. No file at all: only the offsets move, and no
      * snapshot is made. MP_FENCED, MP_CHANGED (table, column or partition spec): nothing was
      * done, and the same commit will never succeed. */
@@ -148,6 +144,9 @@ struct mp_lake_driver {
     /* Reads the side table's rows of the given partitions (partition is set by the caller). */
     enum mp_code (*positions)(struct mp_lake *lake, struct mp_lake_position *positions,
                               uint32_t count, struct mp_err *err);
+    /* Calls visit with every topic that this group has a position of. */
+    enum mp_code (*topics)(struct mp_lake *lake, void (*visit)(void *self, struct mp_str topic),
+                           void *self, struct mp_err *err);
     /* Takes partitions over. MP_CONFLICT: a row is not as it was read; read again. The driver
      * remembers next and epoch of what it claimed, for the compare-and-swap of append. */
     enum mp_code (*claim)(struct mp_lake *lake, const struct mp_lake_claim *claims, uint32_t count,

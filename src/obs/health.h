@@ -18,7 +18,7 @@ struct mp_health;
 struct mp_health *mp_health_new(uint64_t alive_ms_max, const struct mp_env *env);
 void mp_health_free(struct mp_health *health);
 
-/* The loop turned. */
+/* The loop turned. This and the next two do nothing with NULL. */
 void mp_health_beat(struct mp_health *health);
 /* A flush was published. */
 void mp_health_flushed(struct mp_health *health);

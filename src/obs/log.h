@@ -34,8 +34,8 @@ struct mp_log *mp_log_new(const struct mp_log_options *options, const struct mp_
 void mp_log_free(struct mp_log *log);
 
 /* logger: "millpond.main" and the like. log NULL drops the line. */
-void mp_log(struct mp_log *log, enum mp_log_level level, const char *logger, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+void mp_log(struct mp_log *log, enum mp_log_level level, const char *logger, const char *format,
+            ...) __attribute__((format(printf, 4, 5)));
 void mp_log_with(struct mp_log *log, enum mp_log_level level, const char *logger,
                  const struct mp_log_field *fields, uint32_t field_count, const char *format, ...)
     __attribute__((format(printf, 6, 7)));

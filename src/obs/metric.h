@@ -21,6 +21,10 @@ enum mp_metric {
     MP_M_COUNT
 };
 
+#define MP_METRICS_CONTENT_TYPE   "text/plain; version=1.0.0; charset=utf-8"
+#define MP_METRICS_PAGE_BYTES_MAX ((size_t)64 * 1024 * 1024) /* a good max for the page's buffer   \
+                                                              */
+
 struct mp_metrics;
 
 struct mp_metrics *mp_metrics_new(struct mp_str pipeline, struct mp_str broker_source,
@@ -34,7 +38,7 @@ void mp_metric_observe(struct mp_metrics *metrics, enum mp_metric id, const char
                        double value);
 /* A counter's or gauge's value; 0 where the series is not there. */
 double mp_metric_value(struct mp_metrics *metrics, enum mp_metric id, const char *label);
-/* The whole page, process_* series included. */
+/* The whole page, process_* series included; what has no room up to ret's max is left out. */
 void mp_metrics_print(struct mp_metrics *metrics, struct mp_buf *ret);
 
 #endif

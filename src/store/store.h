@@ -61,11 +61,11 @@ struct mp_store_s3_options {
     struct mp_str region;   /* empty: AWS_REGION, AWS_DEFAULT_REGION, profile, else us-east-1 */
     struct mp_str access_key, secret_key, session_token; /* empty: the credential chain */
     struct mp_str ca_file;                               /* empty: the system's */
-    bool use_ssl;    /* where endpoint names no scheme */
-    bool path_style; /* else virtual-host style */
-    uint32_t put_concurrency; /* requests under way at once; 0: 16 */
-    uint32_t request_ms_max;  /* one request, start to end; 0: 60,000 */
-    uint32_t attempts_max;    /* per request; 0: 5 */
+    bool use_ssl;                                        /* where endpoint names no scheme */
+    bool path_style;                                     /* else virtual-host style */
+    uint32_t put_concurrency;                            /* requests under way at once; 0: 16 */
+    uint32_t request_ms_max;                             /* one request, start to end; 0: 60,000 */
+    uint32_t attempts_max;                               /* per request; 0: 5 */
 };
 
 /* Opens the store a URL names: "s3://bucket/prefix/" or an absolute directory ("/data/" or

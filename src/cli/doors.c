@@ -1,0 +1,63 @@
+/* cli/doors.c - from settings to the catalog and the store. */
+#include "cli/engine.h"
+
+#include "lake/ducklake/ducklake.h"
+
+enum mp_code mp_open_lake(const struct mp_config *config, struct mp_str group, struct mp_str topic,
+                          bool read_only, const struct mp_env *env, struct mp_err *err,
+                          struct mp_lake **ret)
+{
+    struct mp_ducklake_options options = {
+        .catalog = config->ducklake.catalog,
+        .data_path = config->data_path,
+        .schema = config->schema,
+        .group = group,
+        .topic = topic,
+        .author = config->author,
+        .version = MP_STR(MP_VERSION),
+        .race_retries_max = config->ducklake.race_retries_max,
+        .read_only = read_only,
+    };
+    enum mp_code code = mp_ducklake_open(&options, env, err, ret);
+
+    if (code)
+        mp_err_add(err, "catalog %.*s", MP_STR_ARG(config->ducklake.catalog_name));
+    return code;
+}
+
+enum mp_code mp_open_store(const struct mp_config *config, struct mp_str data_path,
+                           const struct mp_env *env, struct mp_err *err, struct mp_store **ret)
+{
+    struct mp_store_s3_options s3 = {
+        .endpoint = config->s3.endpoint,
+        .region = config->s3.region,
+        .access_key = config->s3.access_key,
+        .secret_key = config->s3.secret_key,
+        .use_ssl = config->s3.use_ssl,
+        .path_style = config->s3.path_style,
+    };
+    enum mp_code code = mp_store_open(data_path, &s3, env, err, ret);
+
+    if (code)
+        mp_err_add(err, "store %.*s", MP_STR_ARG(data_path));
+    return code;
+}
+
+enum mp_code mp_refuse_unserved(const struct mp_config *config, struct mp_err *err)
+{
+    const struct {
+        bool set;
+        const char *name;
+    } unserved[] = {
+        {config->destination == MP_DESTINATION_HOGLAKE, "MILLPOND_DESTINATION=hoglake"},
+        {config->include.url.size > 0, "MILLPOND_INCLUDE_VALUES_URL"},
+        {config->ducklake.variant_column_count > 0, "MILLPOND_VARIANT_COLUMNS"},
+        {config->telemetry.token.size > 0, "POSTHOG_PROJECT_TOKEN"},
+    };
+
+    for (size_t i = 0; i < sizeof(unserved) / sizeof(*unserved); i++)
+        if (unserved[i].set)
+            return mp_err_set(err, MP_BAD_CONFIG, "%s is set, which this version does not serve yet",
+                              unserved[i].name);
+    return MP_OK;
+}

@@ -1,0 +1,288 @@
+#include "cli/engine.h"
+
+#include "base/mem.h"
+#include "cli/cli.h"
+#include "cli/http.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { ALIVE_MS_MAX = 480000 };
+
+struct mp_engine {
+    struct mp_engine_options options;
+    const struct mp_config *config;
+    struct mp_env env;
+    struct mp_log *log;
+    struct mp_metrics *metrics;
+    struct mp_health *health;
+    struct mp_pipeline *pipeline;
+    struct mp_http_parts parts;
+    struct mp_http_server *http;
+    struct mp_pin *pins;
+    struct mp_filter_options keep, drop;
+    pthread_t signals, ticker;
+    bool signals_run, ticker_runs;
+    atomic_bool ending;
+};
+
+static enum mp_code door_lake(void *self, struct mp_err *err, struct mp_lake **ret)
+{
+    struct mp_engine *engine = self;
+
+    return mp_open_lake(engine->config, engine->options.group, engine->options.topic, false,
+                        &engine->env, err, ret);
+}
+
+static enum mp_code door_store(void *self, struct mp_str data_path, struct mp_err *err,
+                               struct mp_store **ret)
+{
+    struct mp_engine *engine = self;
+
+    return mp_open_store(engine->config, data_path, &engine->env, err, ret);
+}
+
+static enum mp_code door_source(void *self, struct mp_err *err, struct mp_source **ret)
+{
+    struct mp_engine *engine = self;
+
+    return engine->options.open_source(engine->options.self, engine, err, ret);
+}
+
+static struct mp_filter_options filter_options(const struct mp_config *config,
+                                               const struct mp_config_filter *filter)
+{
+    struct mp_filter_options options = {
+        .field = filter->field,
+        .integer = filter->integer,
+        .integers = filter->integers,
+        .texts = filter->texts,
+        .count = filter->count,
+    };
+
+    for (uint32_t i = 0; i < config->pin_count; i++)
+        if (config->pins[i].type.id == MP_TYPE_UUID &&
+            mp_str_eq(config->pins[i].name, filter->field))
+            options.uuid = true;
+    return options;
+}
+
+static struct mp_parquet_options parquet_options(const struct mp_config *config)
+{
+    static const enum mp_codec codecs[] = {
+        [MP_COMPRESSION_ZSTD] = MP_CODEC_ZSTD,
+        [MP_COMPRESSION_SNAPPY] = MP_CODEC_SNAPPY,
+        [MP_COMPRESSION_LZ4] = MP_CODEC_LZ4_RAW,
+        [MP_COMPRESSION_NONE] = MP_CODEC_NONE,
+    };
+
+    return (struct mp_parquet_options){.codec = codecs[config->compression],
+                                       .level = (int)config->compression_level};
+}
+
+static struct mp_pipeline *pipeline_of(struct mp_engine *engine)
+{
+    const struct mp_config *config = engine->config;
+    struct mp_pipeline_options options = {
+        .topic = engine->options.topic,
+        .table = config->table,
+        .quarantine_table = config->quarantine_table,
+        .create = {.partition_by = config->partition_by,
+                   .sort_by = config->sort_by,
+                   .sort_by_count = config->sort_by_count},
+        .pins = engine->pins,
+        .pin_count = config->pin_count,
+        .rescued_column = config->rescued_column,
+        .columns_max = config->columns_max,
+        .keep = engine->keep.field.size ? &engine->keep : NULL,
+        .drop = engine->drop.field.size ? &engine->drop : NULL,
+        .created_by = MP_STR("millpond version " MP_VERSION),
+        .parquet = parquet_options(config),
+        .flush_bytes = config->flush_bytes,
+        .flush_interval_ms = config->flush_interval_ms,
+        .poll_records_max = config->kafka.consume_batch,
+        .workers = config->encode_threads,
+        .outage_ms_max = config->outage_ms_max,
+        .reset = config->kafka.reset == MP_RESET_LATEST ? MP_PIPELINE_LATEST : MP_PIPELINE_EARLIEST,
+        .offsets_from_source = config->ducklake.offsets_from == MP_OFFSETS_FROM_KAFKA,
+        .until_end = engine->options.until_end,
+        .from_start = engine->options.from_start,
+    };
+    struct mp_pipeline_doors doors = {engine, door_lake, door_store, door_source};
+    struct mp_pipeline_world world = {&engine->env, engine->log, engine->metrics, engine->health};
+
+    return mp_pipeline_new(&options, &doors, &world);
+}
+
+/* Waits for the signals that stop the pipeline; main has them blocked in every thread. */
+static void *signals_main(void *self)
+{
+    struct mp_engine *engine = self;
+    sigset_t set;
+    int number;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGUSR1); /* the engine's own: it is over */
+    while (sigwait(&set, &number) == 0 && !atomic_load(&engine->ending)) {
+        mp_log(engine->log, MP_LOG_INFO, "millpond.main", "Received signal %s, shutting down",
+               number == SIGINT ? "SIGINT" : "SIGTERM");
+        mp_pipeline_stop(engine->pipeline);
+    }
+    return NULL;
+}
+
+static void *ticker_main(void *self)
+{
+    struct mp_engine *engine = self;
+
+    while (!atomic_load(&engine->ending)) {
+        struct mp_pipeline_counts counts = mp_pipeline_counts(engine->pipeline);
+
+        engine->options.progress(engine->options.self, &counts);
+        mp_sleep_us(&engine->env, 100000);
+    }
+    return NULL;
+}
+
+static void block_signals(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static void tell_settings(struct mp_engine *engine)
+{
+    const struct mp_config *config = engine->config;
+
+    mp_log(engine->log, MP_LOG_INFO, "millpond.main", "millpond %s starting", MP_VERSION);
+    mp_log(engine->log, MP_LOG_INFO, "millpond.main",
+           "Config: destination=%.*s topic=%.*s schema=%.*s table=%.*s ordinal=%u/%u group_id=%.*s",
+           MP_STR_ARG(config->destination_name), MP_STR_ARG(engine->options.topic),
+           MP_STR_ARG(config->schema), MP_STR_ARG(config->table), config->ordinal,
+           config->replica_count, MP_STR_ARG(engine->options.group));
+    for (uint32_t i = 0; i < config->warning_count; i++)
+        mp_log(engine->log, MP_LOG_WARN, "millpond.config", "%.*s",
+               MP_STR_ARG(config->warnings[i]));
+}
+
+static enum mp_code open_http(struct mp_engine *engine, struct mp_err *err)
+{
+    enum mp_code code;
+
+    engine->parts = (struct mp_http_parts){engine->metrics, engine->health, engine->pipeline};
+    code = mp_cli_http_open(engine->config->http_port, &engine->parts, err, &engine->http);
+    if (!code)
+        mp_log(engine->log, MP_LOG_INFO, "millpond.server",
+               "HTTP server listening on port %u (/metrics, /healthz, /readyz)",
+               mp_http_server_port(engine->http));
+    return code;
+}
+
+enum mp_code mp_engine_open(const struct mp_engine_options *options, struct mp_err *err,
+                            struct mp_engine **ret)
+{
+    const struct mp_config *config = options->config;
+    struct mp_engine *engine = mp_alloc(sizeof(*engine));
+    char ordinal[16];
+    int length = snprintf(ordinal, sizeof(ordinal), "%u", config->ordinal);
+    struct mp_log_options log = {
+        .fd = STDOUT_FILENO,
+        .level = options->quiet ? MP_LOG_WARN : (enum mp_log_level)config->log_level,
+        .json = config->log_json,
+        .ordinal = mp_str_n(ordinal, (size_t)length),
+    };
+    enum mp_code code;
+
+    block_signals();
+    if (options->quiet)
+        log.fd = STDERR_FILENO;
+    engine->options = *options;
+    engine->config = config;
+    engine->env = mp_env_real();
+    engine->log = mp_log_new(&log, &engine->env);
+    engine->metrics = mp_metrics_new(config->pipeline, config->broker_source, &engine->env);
+    engine->health = mp_health_new(ALIVE_MS_MAX, &engine->env);
+    engine->pins = mp_alloc_array(config->pin_count, sizeof(*engine->pins));
+    for (uint32_t i = 0; i < config->pin_count; i++)
+        engine->pins[i] = (struct mp_pin){config->pins[i].name, config->pins[i].type};
+    engine->keep = filter_options(config, &config->keep);
+    engine->drop = filter_options(config, &config->drop);
+    engine->pipeline = pipeline_of(engine);
+    tell_settings(engine);
+    code = options->http ? open_http(engine, err) : MP_OK;
+    if (code)
+        mp_engine_close(engine);
+    else
+        *ret = engine;
+    return code;
+}
+
+enum mp_code mp_engine_run(struct mp_engine *engine, struct mp_err *err)
+{
+    enum mp_code code;
+
+    engine->signals_run = !pthread_create(&engine->signals, NULL, signals_main, engine);
+    if (engine->options.progress)
+        engine->ticker_runs = !pthread_create(&engine->ticker, NULL, ticker_main, engine);
+    code = mp_pipeline_run(engine->pipeline, err);
+    if (code && code != MP_STOPPED)
+        mp_log(engine->log, MP_LOG_ERROR, "millpond.main", "Fatal error in main loop: %s", err->text);
+    mp_log(engine->log, MP_LOG_INFO, "millpond.main", "millpond shutdown complete");
+    return code;
+}
+
+void mp_engine_stop(struct mp_engine *engine)
+{
+    mp_pipeline_stop(engine->pipeline);
+}
+
+struct mp_pipeline_counts mp_engine_counts(const struct mp_engine *engine)
+{
+    return mp_pipeline_counts(engine->pipeline);
+}
+
+void mp_engine_close(struct mp_engine *engine)
+{
+    if (!engine)
+        return;
+    atomic_store(&engine->ending, true);
+    if (engine->signals_run) {
+        pthread_kill(engine->signals, SIGUSR1);
+        pthread_join(engine->signals, NULL);
+    }
+    if (engine->ticker_runs)
+        pthread_join(engine->ticker, NULL);
+    mp_http_server_close(engine->http);
+    mp_pipeline_free(engine->pipeline);
+    mp_health_free(engine->health);
+    mp_metrics_free(engine->metrics);
+    mp_log_free(engine->log);
+    mp_free(engine->pins);
+    mp_free(engine);
+}
+
+const struct mp_env *mp_engine_env(const struct mp_engine *engine)
+{
+    return &engine->env;
+}
+
+struct mp_log *mp_engine_log(const struct mp_engine *engine)
+{
+    return engine->log;
+}
+
+struct mp_metrics *mp_engine_metrics(const struct mp_engine *engine)
+{
+    return engine->metrics;
+}

@@ -1,0 +1,191 @@
+#include "column/transform.h"
+#include "column/transform_priv.h"
+
+#include "base/civil.h"
+
+#include <assert.h>
+
+uint32_t mp_murmur3(struct mp_str data)
+{
+    const uint32_t c1 = 0xcc9e2d51, c2 = 0x1b873593;
+    uint32_t hash = 0, block = 0;
+    size_t blocks = data.size / 4;
+
+    for (size_t i = 0; i < blocks; i++) {
+        memcpy(&block, data.data + i * 4, 4);
+        block *= c1;
+        block = block << 15 | block >> 17;
+        hash ^= block * c2;
+        hash = (hash << 13 | hash >> 19) * 5 + 0xe6546b64;
+    }
+    block = 0;
+    for (size_t i = data.size & 3; i > 0; i--)
+        block = block << 8 | (unsigned char)data.data[blocks * 4 + i - 1];
+    block *= c1;
+    block = block << 15 | block >> 17;
+    hash ^= block * c2;
+    hash ^= (uint32_t)data.size;
+    hash = (hash ^ hash >> 16) * 0x85ebca6b;
+    hash = (hash ^ hash >> 13) * 0xc2b2ae35;
+    return hash ^ hash >> 16;
+}
+
+static int32_t hash_i64(int64_t value)
+{
+    return (int32_t)mp_murmur3(mp_str_n(&value, 8));
+}
+
+static int64_t whole(struct mp_str value)
+{
+    int64_t wide = 0;
+    int32_t narrow;
+
+    if (value.size == 8) {
+        memcpy(&wide, value.data, 8);
+        return wide;
+    }
+    if (value.size == 1)
+        return (unsigned char)value.data[0];
+    memcpy(&narrow, value.data, 4);
+    return narrow;
+}
+
+/* Iceberg hashes a decimal's unscaled value as the fewest big-endian bytes that hold it. */
+static int32_t hash_decimal_bytes(struct mp_str value)
+{
+    unsigned char bytes[16];
+    size_t skip = 0;
+
+    if (value.size == 16) {
+        memcpy(bytes, value.data, 16);
+    } else {
+        int64_t wide = whole(value);
+
+        for (int i = 15; i >= 0; i--, wide >>= 8)
+            bytes[i] = (unsigned char)wide;
+    }
+    while (skip < 15 && ((bytes[skip] == 0 && bytes[skip + 1] < 0x80) ||
+                         (bytes[skip] == 0xff && bytes[skip + 1] >= 0x80)))
+        skip++;
+    return (int32_t)mp_murmur3(mp_str_n(bytes + skip, 16 - skip));
+}
+
+/* DuckLake hashes the text of types that do not fit an int64. */
+static int32_t hash_text(struct mp_type type, struct mp_str value)
+{
+    struct mp_arena arena;
+    int32_t hash;
+
+    mp_arena_init(&arena, 256);
+    hash = (int32_t)mp_murmur3(mp_value_text(&arena, type, value));
+    mp_arena_fini(&arena);
+    return hash;
+}
+
+int32_t mp_bucket_hash(struct mp_type type, struct mp_str value, bool iceberg)
+{
+    double wide;
+    float narrow;
+
+    switch (type.id) {
+    case MP_TYPE_VARCHAR:
+    case MP_TYPE_JSON:
+    case MP_TYPE_BLOB:
+        return (int32_t)mp_murmur3(value);
+    case MP_TYPE_FLOAT:
+        memcpy(&narrow, value.data, 4);
+        wide = (double)narrow + 0.0; /* -0.0 becomes 0.0 */
+        return (int32_t)mp_murmur3(mp_str_n(&wide, 8));
+    case MP_TYPE_DOUBLE:
+        memcpy(&wide, value.data, 8);
+        wide += 0.0;
+        return (int32_t)mp_murmur3(mp_str_n(&wide, 8));
+    case MP_TYPE_DECIMAL:
+        if (iceberg)
+            return hash_decimal_bytes(value);
+        return value.size == 16 ? hash_text(type, value) : hash_i64(whole(value));
+    case MP_TYPE_UUID:
+        return iceberg ? (int32_t)mp_murmur3(value) : hash_text(type, value);
+    case MP_TYPE_UINT8:
+    case MP_TYPE_UINT16:
+    case MP_TYPE_UINT32:
+    case MP_TYPE_UINT64:
+    case MP_TYPE_INT128:
+        return hash_text(type, value);
+    case MP_TYPE_TIMESTAMP_S: /* lies in microseconds, is hashed in its own unit */
+        return hash_i64(whole(value) / 1000000);
+    default:
+        return hash_i64(whole(value));
+    }
+}
+
+/* Units a second of the types that have an instant; 0: a date; -1: no instant. */
+static int64_t units_per_second(struct mp_type type)
+{
+    switch (type.id) {
+    case MP_TYPE_DATE:
+        return 0;
+    case MP_TYPE_TIMESTAMP_MS:
+        return 1000;
+    case MP_TYPE_TIMESTAMP_S:
+    case MP_TYPE_TIMESTAMP:
+    case MP_TYPE_TIMESTAMPTZ:
+        return 1000000;
+    case MP_TYPE_TIMESTAMP_NS:
+        return 1000000000;
+    default:
+        return -1;
+    }
+}
+
+bool mp_transform_fits(uint8_t transform, struct mp_type type)
+{
+    if (type.id == MP_TYPE_OTHER || type.id == MP_TYPE_NONE)
+        return false;
+    if (transform == MP_TRANSFORM_IDENTITY || transform == MP_TRANSFORM_BUCKET ||
+        transform == MP_TRANSFORM_BUCKET_ICEBERG)
+        return true;
+    if (transform == MP_TRANSFORM_HOUR || transform == MP_TRANSFORM_EPOCH_HOUR)
+        return units_per_second(type) > 0;
+    return units_per_second(type) >= 0;
+}
+
+/* The number a calendar or epoch transform makes of an instant. */
+static int64_t calendar_value(uint8_t transform, struct mp_type type, struct mp_str value)
+{
+    int64_t units = units_per_second(type), at = whole(value);
+    int64_t days = units ? mp_floor_div(at, units * 86400) : at;
+    int64_t hours = units ? mp_floor_div(at, units * 3600) : at * 24;
+    struct mp_civil date = mp_civil_of_days(days);
+
+    switch (transform) {
+    case MP_TRANSFORM_YEAR:
+        return date.year;
+    case MP_TRANSFORM_MONTH:
+        return date.month;
+    case MP_TRANSFORM_DAY:
+        return date.day;
+    case MP_TRANSFORM_HOUR:
+        return hours - days * 24;
+    case MP_TRANSFORM_EPOCH_YEAR:
+        return date.year - 1970;
+    case MP_TRANSFORM_EPOCH_MONTH:
+        return (date.year - 1970) * 12 + date.month - 1;
+    case MP_TRANSFORM_EPOCH_DAY:
+        return days;
+    default:
+        assert(transform == MP_TRANSFORM_EPOCH_HOUR);
+        return hours;
+    }
+}
+
+
+int64_t mp_transform_number(const struct mp_partition_field *field, struct mp_type type,
+                            struct mp_str value)
+{
+    if (field->transform == MP_TRANSFORM_BUCKET || field->transform == MP_TRANSFORM_BUCKET_ICEBERG)
+        return (mp_bucket_hash(type, value, field->transform == MP_TRANSFORM_BUCKET_ICEBERG) &
+                0x7fffffff) %
+               (int64_t)field->buckets;
+    return calendar_value(field->transform, type, value);
+}

@@ -1,0 +1,151 @@
+/* column/value_text.c - values as DuckDB's cast to VARCHAR spells them, timestamps in UTC. */
+#include "base/civil.h"
+#include "base/number.h"
+#include "column/transform.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+static int64_t integer_at(struct mp_str value)
+{
+    int64_t wide = 0;
+    int32_t narrow;
+
+    if (value.size == 8) {
+        memcpy(&wide, value.data, 8);
+    } else {
+        assert(value.size == 4);
+        memcpy(&narrow, value.data, 4);
+        wide = narrow;
+    }
+    return wide;
+}
+
+static struct mp_str date_text(struct mp_arena *arena, int64_t days)
+{
+    struct mp_civil date = mp_civil_of_days(days);
+
+    return mp_str_c(
+        mp_arena_printf(arena, "%04lld-%02u-%02u", (long long)date.year, date.month, date.day));
+}
+
+/* ".5" for 500000 of 1000000; nothing for 0. */
+static const char *fraction_text(struct mp_arena *arena, int64_t part, int digits)
+{
+    char *text = mp_arena_printf(arena, ".%0*lld", digits, (long long)part);
+    size_t length = strlen(text);
+
+    while (text[length - 1] == '0')
+        text[--length] = 0;
+    return length == 1 ? "" : text;
+}
+
+static struct mp_str clock_text(struct mp_arena *arena, int64_t units, int64_t per_second,
+                                int digits)
+{
+    int64_t seconds = units / per_second;
+
+    return mp_str_c(mp_arena_printf(arena, "%02d:%02d:%02d%s", (int)(seconds / 3600),
+                                    (int)(seconds / 60 % 60), (int)(seconds % 60),
+                                    fraction_text(arena, units % per_second, digits)));
+}
+
+static struct mp_str timestamp_text(struct mp_arena *arena, int64_t value, int64_t per_second,
+                                    int digits, const char *zone)
+{
+    int64_t per_day = per_second * 86400, days = mp_floor_div(value, per_day);
+    struct mp_str date = date_text(arena, days);
+    struct mp_str clock = clock_text(arena, value - days * per_day, per_second, digits);
+
+    return mp_str_c(mp_arena_printf(arena, "%.*s %.*s%s", MP_STR_ARG(date), MP_STR_ARG(clock), zone));
+}
+
+static struct mp_str decimal_text(struct mp_arena *arena, struct mp_type type, struct mp_str value)
+{
+    mp_int128 unscaled = 0;
+    mp_uint128 rest;
+    char digits[48], *end = digits + sizeof(digits), *at = end;
+    bool negative;
+
+    if (value.size == 16)
+        for (int i = 0; i < 16; i++)
+            unscaled = (mp_int128)((mp_uint128)unscaled << 8 | (unsigned char)value.data[i]);
+    else
+        unscaled = integer_at(value);
+    negative = unscaled < 0;
+    rest = negative ? 0 - (mp_uint128)unscaled : (mp_uint128)unscaled;
+    for (unsigned place = 0; rest || place <= type.scale; place++) {
+        if (place == type.scale && place)
+            *--at = '.';
+        *--at = (char)('0' + (int)(rest % 10));
+        rest /= 10;
+    }
+    if (negative)
+        *--at = '-';
+    return mp_arena_str(arena, mp_str_n(at, (size_t)(end - at)));
+}
+
+static struct mp_str uuid_text(struct mp_arena *arena, struct mp_str value)
+{
+    char *text = mp_arena_take(arena, 37);
+    size_t at = 0;
+
+    assert(value.size == 16);
+    for (unsigned i = 0; i < 16; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            text[at++] = '-';
+        at += (size_t)sprintf(text + at, "%02x", (unsigned char)value.data[i]);
+    }
+    return mp_str_n(text, at);
+}
+
+struct mp_str mp_value_text(struct mp_arena *arena, struct mp_type type, struct mp_str value)
+{
+    char number[MP_NUMBER_TEXT];
+    double wide;
+    float narrow;
+
+    switch (type.id) {
+    case MP_TYPE_BOOL:
+        return value.data[0] ? MP_STR("true") : MP_STR("false");
+    case MP_TYPE_UINT8:
+    case MP_TYPE_UINT16:
+    case MP_TYPE_UINT32:
+        return mp_str_c(mp_arena_printf(arena, "%u", (unsigned)integer_at(value)));
+    case MP_TYPE_UINT64:
+        return mp_str_c(mp_arena_printf(arena, "%llu", (unsigned long long)integer_at(value)));
+    case MP_TYPE_FLOAT:
+        memcpy(&narrow, value.data, 4);
+        return mp_arena_str(arena, mp_str_n(number, mp_float_text(narrow, number)));
+    case MP_TYPE_DOUBLE:
+        memcpy(&wide, value.data, 8);
+        return mp_arena_str(arena, mp_str_n(number, mp_double_text(wide, number)));
+    case MP_TYPE_INT128:
+        memcpy(&wide, value.data, 8);
+        return mp_str_c(mp_arena_printf(arena, "%.0f", wide));
+    case MP_TYPE_DECIMAL:
+        return decimal_text(arena, type, value);
+    case MP_TYPE_DATE:
+        return date_text(arena, integer_at(value));
+    case MP_TYPE_TIME:
+        return clock_text(arena, integer_at(value), 1000000, 6);
+    case MP_TYPE_TIMESTAMP_S:
+    case MP_TYPE_TIMESTAMP:
+        return timestamp_text(arena, integer_at(value), 1000000, 6, "");
+    case MP_TYPE_TIMESTAMP_MS:
+        return timestamp_text(arena, integer_at(value), 1000, 3, "");
+    case MP_TYPE_TIMESTAMP_NS:
+        return timestamp_text(arena, integer_at(value), 1000000000, 9, "");
+    case MP_TYPE_TIMESTAMPTZ:
+        return timestamp_text(arena, integer_at(value), 1000000, 6, "+00");
+    case MP_TYPE_UUID:
+        return uuid_text(arena, value);
+    case MP_TYPE_VARCHAR:
+    case MP_TYPE_JSON:
+    case MP_TYPE_BLOB:
+        return mp_arena_str(arena, value);
+    default:
+        assert(mp_type_is_integer(type));
+        return mp_str_c(mp_arena_printf(arena, "%lld", (long long)integer_at(value)));
+    }
+}

@@ -1,0 +1,41 @@
+/* kafka/source_file.h - an NDJSON file, or standard input, as a source with one partition, 0.
+ *
+ * A record is a line; its offset is the byte position of its first byte, its next_offset the one
+ * behind its line feed. A carriage return before the line feed is not part of the value; empty
+ * lines are no records; the last line needs no line feed. Records have neither key nor time.
+ *
+ * Memory   buffer_bytes, more while a longer line is read; views point into it, no line is copied.
+ * Always   FL1 seek lands where a line may begin: at 0, behind a line feed, before a line break or
+ *              at the end; elsewhere it is MP_BAD_DATA
+ *          FL2 positions given by poll are such places
+ * A pipe   seeks forward only, by reading, for as long as that takes; its high watermark is not
+ *          known. commit does nothing and committed answers MP_OFFSET_NONE: positions are kept by
+ *          whom they are told to.
+ */
+#ifndef MP_KAFKA_SOURCE_FILE_H
+#define MP_KAFKA_SOURCE_FILE_H
+
+#include "base/buf.h"
+#include "kafka/source.h"
+
+struct mp_source_file_options {
+    const char *path;      /* "-": standard input */
+    size_t buffer_bytes;   /* 0: 4 MiB */
+    size_t line_bytes_max; /* 0: 256 MiB; a longer line is MP_BAD_DATA */
+};
+
+enum mp_code mp_source_file_open(const struct mp_source_file_options *options, struct mp_err *err,
+                                 struct mp_source **ret);
+
+/* Names a file by place and content: its canonical path, '#', the number of leading bytes hashed
+ * (at most 64 KiB, all of a smaller file), '-', their hash (XXH3, 128 bits, hex).
+ *
+ * That number makes the name survive growth: a file that is 500 bytes now and more later has
+ * another name then, but mp_source_file_is still tells that it is the one named before. */
+enum mp_code mp_source_file_identity(const char *path, struct mp_err *err, struct mp_buf *ret);
+/* Is the file at path the one that got this name, grown or not? False: it is shorter, begins with
+ * other bytes or lies elsewhere. */
+enum mp_code mp_source_file_is(const char *path, struct mp_str identity, struct mp_err *err,
+                               bool *ret);
+
+#endif

@@ -1,0 +1,159 @@
+#include "lake/ducklake/layout.h"
+
+#include <stdio.h>
+
+#define COMPONENT_MAX 200 /* bytes of one encoded value; file systems stop at 255 with its name */
+#define COMPONENT_CUT 160
+
+static size_t scheme_size(struct mp_str path)
+{
+    for (size_t i = 0; i + 2 < path.size; i++)
+        if (memcmp(path.data + i, "://", 3) == 0)
+            return i ? i + 3 : 0;
+    return 0;
+}
+
+/* Adds path's components to text, "." and ".." taken literally. */
+static size_t add_components(char *text, size_t size, struct mp_str path)
+{
+    for (size_t at = 0; at < path.size;) {
+        const char *part = path.data + at;
+        const char *slash = memchr(part, '/', path.size - at);
+        size_t part_size = slash ? (size_t)(slash - part) : path.size - at;
+
+        at += part_size + 1;
+        if (part_size == 0 || (part_size == 1 && part[0] == '.'))
+            continue;
+        if (part_size == 2 && part[0] == '.' && part[1] == '.') {
+            while (size > 1 && text[size - 2] != '/')
+                size--;
+            if (size > 1)
+                size--;
+            continue;
+        }
+        memcpy(text + size, part, part_size);
+        size += part_size;
+        text[size++] = '/';
+    }
+    return size;
+}
+
+struct mp_str mp_dl_data_path(struct mp_arena *arena, struct mp_str path, struct mp_str directory)
+{
+    size_t scheme = scheme_size(path), size = 0;
+    char *text;
+
+    if (path.size == 0)
+        return path;
+    text = mp_arena_take(arena, path.size + directory.size + 4);
+    if (scheme) {
+        while (path.size > scheme && path.data[path.size - 1] == '/')
+            path.size--;
+        memcpy(text, path.data, path.size);
+        text[path.size] = '/';
+        return (struct mp_str){text, path.size == scheme ? path.size : path.size + 1};
+    }
+    text[size++] = '/';
+    if (path.data[0] != '/')
+        size = add_components(text, size, directory);
+    size = add_components(text, size, path);
+    return (struct mp_str){text, size};
+}
+
+void mp_dl_quote(struct mp_buf *ret, struct mp_str name)
+{
+    mp_buf_add_byte(ret, '"');
+    for (size_t i = 0; i < name.size; i++) {
+        if (name.data[i] == '"')
+            mp_buf_add_byte(ret, '"');
+        mp_buf_add_byte(ret, name.data[i]);
+    }
+    mp_buf_add_byte(ret, '"');
+}
+
+struct mp_str mp_dl_directory(struct mp_arena *arena, struct mp_str name, const char *uuid)
+{
+    bool plain = name.size > 0;
+
+    for (size_t i = 0; i < name.size; i++) {
+        unsigned char c = mp_ascii_lower((unsigned char)name.data[i]);
+
+        plain = plain && ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-');
+    }
+    if (plain)
+        return mp_str_c(mp_arena_printf(arena, "%.*s/", MP_STR_ARG(name)));
+    return mp_str_c(mp_arena_printf(arena, "%s/", uuid));
+}
+
+struct mp_str mp_dl_partition_text(struct mp_arena *arena, struct mp_str value)
+{
+    size_t nuls = 0, size = 0;
+    char *text;
+
+    for (size_t i = 0; i < value.size; i++)
+        nuls += value.data[i] == 0;
+    if (nuls == 0)
+        return value;
+    text = mp_arena_take(arena, value.size + 2 * nuls);
+    for (size_t i = 0; i < value.size; i++) {
+        if (value.data[i]) {
+            text[size++] = value.data[i];
+        } else {
+            memcpy(text + size, "\xe2\x90\x80", 3);
+            size += 3;
+        }
+    }
+    return (struct mp_str){text, size};
+}
+
+/* FNV-1a, 64 bits (Fowler, Noll, Vo) */
+static uint64_t hash_of(struct mp_str text)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < text.size; i++)
+        hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* Adds text percent-encoded, stopping once it is longer than `max`. Gives the size of what was
+ * added up to `cut` bytes, in whole bytes of text. */
+static size_t add_encoded(struct mp_buf *ret, struct mp_str text, size_t max, size_t cut)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    size_t start = ret->size, within = 0;
+
+    for (size_t i = 0; i < text.size && ret->size - start <= max; i++) {
+        unsigned char c = (unsigned char)text.data[i], low = mp_ascii_lower(c);
+
+        if ((low >= 'a' && low <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+            c == '.' || c == '~') {
+            mp_buf_add_byte(ret, (char)c);
+        } else {
+            char three[3] = {'%', hex[c >> 4], hex[c & 15]};
+            mp_buf_add(ret, three, 3);
+        }
+        if (ret->size - start <= cut)
+            within = ret->size - start;
+    }
+    return within;
+}
+
+void mp_dl_partition_directory(struct mp_buf *ret, struct mp_str name,
+                               const struct mp_partition_value *value)
+{
+    size_t start, cut = 0;
+
+    add_encoded(ret, name, SIZE_MAX, 0);
+    mp_buf_add_byte(ret, '=');
+    start = ret->size;
+    if (value->null)
+        mp_buf_add_c(ret, "__HIVE_DEFAULT_PARTITION__");
+    else
+        cut = add_encoded(ret, value->text, COMPONENT_MAX, COMPONENT_CUT);
+    if (ret->size - start > COMPONENT_MAX) {
+        ret->size = start + cut;
+        mp_buf_printf(ret, "~%016llx", (unsigned long long)hash_of(value->text));
+    }
+    mp_buf_add_byte(ret, '/');
+}

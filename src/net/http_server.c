@@ -1,0 +1,282 @@
+/* net/http_server.c - see http_server.h. libmicrohttpd does the protocol.
+ *
+ * Its threads wait on many connections at once, so a slow client holds a descriptor and no
+ * thread; a connection on which nothing moves for IDLE_S seconds is closed.
+ *
+ * Life of a request  uri_seen -> access (headers) -> access* (body pieces) -> access (end: the
+ *                    handler runs) -> completed
+ * After  RFC 9110, sections 9.3.2 (HEAD) and 15.5.14 (413).
+ */
+#include "net/http_server.h"
+
+#include "base/mem.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    IDLE_S = 30,
+    CONNECTIONS_MAX = 1000,
+    HEADER_BYTES_MAX = 64 * 1024, /* a connection's memory in libmicrohttpd */
+    CLOSE_WAIT_MS = 5000,
+};
+
+struct mp_http_server {
+    struct mp_http_server_options options;
+    struct MHD_Daemon *daemon;
+    uint16_t port;
+    atomic_int running; /* handlers called whose answers are not yet sent */
+    int idle_fd;        /* eventfd, written when running falls to 0 */
+};
+
+struct request {
+    char *uri; /* as sent */
+    struct mp_buf body;
+    bool started, too_large, running;
+};
+
+static void *uri_seen(void *self, const char *uri, struct MHD_Connection *connection)
+{
+    struct mp_http_server *server = self;
+    struct request *request = mp_alloc(sizeof(*request));
+    size_t size = strlen(uri);
+
+    (void)connection;
+    request->uri = mp_alloc(size + 1);
+    memcpy(request->uri, uri, size);
+    request->body = MP_BUF_INIT(server->options.body_bytes_max);
+    return request;
+}
+
+static void completed(void *self, struct MHD_Connection *connection, void **state,
+                      enum MHD_RequestTerminationCode code)
+{
+    struct mp_http_server *server = self;
+    struct request *request = *state;
+    uint64_t one = 1;
+
+    (void)connection, (void)code;
+    if (!request)
+        return;
+    if (request->running && atomic_fetch_sub(&server->running, 1) == 1 &&
+        write(server->idle_fd, &one, sizeof(one)) < 0)
+        assert(errno == EAGAIN); /* the counter is full: close sees it all the same */
+    mp_buf_fini(&request->body);
+    mp_free(request->uri);
+    mp_free(request);
+    *state = NULL;
+}
+
+/* Takes the body. */
+static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status,
+                              const char *content_type, struct mp_buf *body)
+{
+    struct MHD_Response *response;
+    enum MHD_Result result;
+
+    if (body->data)
+        response = MHD_create_response_from_buffer(body->size, body->data, MHD_RESPMEM_MUST_FREE);
+    else
+        response = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+    if (!response) {
+        mp_buf_fini(body);
+        return MHD_NO;
+    }
+    if (content_type)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
+    result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result handle(struct mp_http_server *server, struct MHD_Connection *connection,
+                              struct request *request, const char *method)
+{
+    struct mp_http_response response = {.status = 500, .body = {.max = SIZE_MAX / 4}};
+    const char *query = strchr(request->uri, '?');
+    size_t path_size = query ? (size_t)(query - request->uri) : strlen(request->uri);
+    struct mp_http_request seen = {
+        .method = mp_str_c(strcmp(method, "HEAD") == 0 ? "GET" : method),
+        .path = mp_str_n(request->uri, path_size),
+        .query = query ? mp_str_c(query + 1) : MP_STR(""),
+        .body = mp_buf_str(&request->body),
+    };
+
+    request->running = true;
+    atomic_fetch_add(&server->running, 1);
+    server->options.handle(server->options.self, &seen, &response);
+    assert(response.status >= 200 && response.status < 600);
+    return answer(connection, response.status, response.content_type, &response.body);
+}
+
+static enum MHD_Result answer_too_large(struct MHD_Connection *connection)
+{
+    struct mp_buf none = MP_BUF_INIT(0);
+
+    return answer(connection, MHD_HTTP_CONTENT_TOO_LARGE, NULL, &none);
+}
+
+static bool declared_too_large(struct MHD_Connection *connection, size_t bytes_max)
+{
+    const char *length =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+    return length && strtoull(length, NULL, 10) > bytes_max;
+}
+
+static enum MHD_Result access_request(void *self, struct MHD_Connection *connection,
+                                      const char *url, const char *method, const char *version,
+                                      const char *data, size_t *data_size, void **state)
+{
+    struct mp_http_server *server = self;
+    struct request *request = *state;
+
+    (void)url, (void)version;
+    if (!request)
+        return MHD_NO;
+    if (!request->started) { /* the headers are there */
+        request->started = true;
+        return declared_too_large(connection, request->body.max) ? answer_too_large(connection)
+                                                                 : MHD_YES;
+    }
+    if (*data_size) {
+        if (*data_size > request->body.max - request->body.size)
+            request->too_large = true; /* the rest is read and dropped, for the answer's sake */
+        if (!request->too_large)
+            mp_buf_add(&request->body, data, *data_size);
+        *data_size = 0;
+        return MHD_YES;
+    }
+    if (request->too_large)
+        return answer_too_large(connection);
+    return handle(server, connection, request, method);
+}
+
+/* Gives a bound, listening socket. All interfaces: IPv6 with IPv4 inside it, else IPv4 alone. */
+static enum mp_code listen_on(const char *address, uint16_t port, struct mp_err *err, int *ret)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_PASSIVE | AI_NUMERICSERV | AI_NUMERICHOST};
+    struct addrinfo *found = NULL;
+    const int on = 1, off = 0;
+    char service[8];
+    int fd = -1, fault = 0;
+
+    snprintf(service, sizeof(service), "%u", (unsigned)port);
+    if (getaddrinfo(address ? address : "::", service, &hints, &found) != 0)
+        return mp_err_set(err, MP_BAD_CONFIG, "listen on %s: not an address", address);
+    fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 && !address) { /* no IPv6 on this machine */
+        freeaddrinfo(found);
+        return listen_on("0.0.0.0", port, err, ret);
+    }
+    if (fd < 0)
+        fault = errno;
+    else if (found->ai_family == AF_INET6 && !address)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    if (!fault)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (!fault && (bind(fd, found->ai_addr, found->ai_addrlen) || listen(fd, 256)))
+        fault = errno;
+    freeaddrinfo(found);
+    if (fault) {
+        if (fd >= 0)
+            close(fd);
+        mp_err_set(err, MP_BAD_CONFIG, "listen on port %u: %s", (unsigned)port, strerror(fault));
+        if (err)
+            err->sys = fault;
+        return MP_BAD_CONFIG;
+    }
+    *ret = fd;
+    return MP_OK;
+}
+
+static uint16_t port_of(int fd)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof(address);
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+
+    if (getsockname(fd, (struct sockaddr *)&address, &size))
+        return 0;
+    if (address.ss_family == AF_INET6) {
+        memcpy(&in6, &address, sizeof(in6));
+        return ntohs(in6.sin6_port);
+    }
+    memcpy(&in, &address, sizeof(in));
+    return ntohs(in.sin_port);
+}
+
+enum mp_code mp_http_server_open(const struct mp_http_server_options *options, struct mp_err *err,
+                                 struct mp_http_server **ret)
+{
+    struct mp_http_server *server;
+    uint32_t threads = options->threads ? options->threads : 1;
+    int fd = -1;
+    enum mp_code code = listen_on(options->address, options->port, err, &fd);
+
+    if (code)
+        return code;
+    server = mp_alloc(sizeof(*server));
+    server->options = *options;
+    server->port = port_of(fd);
+    server->idle_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (server->idle_fd >= 0)
+        /* a thread pool of one is refused: the option is left out then */
+        server->daemon = MHD_start_daemon(
+            MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC, 0, NULL, NULL, access_request, server,
+            MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK, uri_seen, server,
+            MHD_OPTION_NOTIFY_COMPLETED, completed, server, MHD_OPTION_CONNECTION_TIMEOUT,
+            (unsigned)IDLE_S, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES_MAX,
+            threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, threads, MHD_OPTION_END);
+    if (!server->daemon) {
+        mp_err_set(err, MP_IO, "http server on port %u: %s", (unsigned)server->port,
+                   errno ? strerror(errno) : "did not start");
+        close(fd);
+        if (server->idle_fd >= 0)
+            close(server->idle_fd);
+        mp_free(server);
+        return MP_IO;
+    }
+    *ret = server;
+    return MP_OK;
+}
+
+uint16_t mp_http_server_port(const struct mp_http_server *server)
+{
+    return server->port;
+}
+
+void mp_http_server_close(struct mp_http_server *server)
+{
+    struct pollfd idle;
+    int fd;
+
+    if (!server)
+        return;
+    fd = MHD_quiesce_daemon(server->daemon); /* no new connections from here */
+    idle = (struct pollfd){.fd = server->idle_fd, .events = POLLIN};
+    while (atomic_load(&server->running) && poll(&idle, 1, CLOSE_WAIT_MS) > 0) {
+        uint64_t count;
+
+        if (read(server->idle_fd, &count, sizeof(count)) < 0)
+            break;
+    }
+    MHD_stop_daemon(server->daemon);
+    if (fd != MHD_INVALID_SOCKET)
+        close(fd);
+    close(server->idle_fd);
+    mp_free(server);
+}

@@ -1,0 +1,413 @@
+/* parquet/parquet_priv.h - the inner door: what the files of this room know of each other.
+ *
+ *     source   the values of a column, out of their segments, in the order of a file
+ *     dict     the distinct values of a chunk, and for every value its index there
+ *     plain    values side by side in a page buffer
+ *     stats    smallest and largest value, and bounds that may stand for them
+ *     rle      definition levels and dictionary indices
+ *     page     levels + values -> codec -> one exact piece of memory with its header
+ *     encode   a column -> chunks: which encoding, where pages end
+ *     index    ColumnIndex and OffsetIndex of a chunk
+ *     layout   our types -> physical, logical and converted types
+ *     thrift   the compact protocol, writing only
+ *     writer   chunks + names -> a file
+ *
+ * Pages end where the rows say so, never where a segment happens to end: a page takes values until
+ * page_bytes or MP_PAGE_ROWS_MAX, so the same rows give the same bytes however they were appended
+ * and whether they are read in place or gathered.
+ */
+#ifndef MP_PARQUET_PARQUET_PRIV_H
+#define MP_PARQUET_PARQUET_PRIV_H
+
+#include "base/buf.h"
+#include "parquet/writer.h"
+
+#include <assert.h>
+
+/* ---- layout ---------------------------------------------------------------------------------- */
+
+/* Parquet's enum Type (parquet.thrift). */
+enum mp_physical {
+    MP_PHYSICAL_BOOLEAN = 0,
+    MP_PHYSICAL_INT32 = 1,
+    MP_PHYSICAL_INT64 = 2,
+    MP_PHYSICAL_FLOAT = 4,
+    MP_PHYSICAL_DOUBLE = 5,
+    MP_PHYSICAL_BYTE_ARRAY = 6,
+    MP_PHYSICAL_FIXED = 7, /* FIXED_LEN_BYTE_ARRAY */
+};
+
+/* How values compare (parquet.thrift, ColumnOrder: TypeDefinedOrder). */
+enum mp_order {
+    MP_ORDER_BOOL,
+    MP_ORDER_I32,
+    MP_ORDER_U32,
+    MP_ORDER_I64,
+    MP_ORDER_U64,
+    MP_ORDER_F32,
+    MP_ORDER_F64,
+    MP_ORDER_BYTES16,   /* unsigned, bytewise */
+    MP_ORDER_DECIMAL16, /* two's complement, big-endian */
+    MP_ORDER_UTF8,      /* text, bytewise; a bound must stay UTF-8 */
+    MP_ORDER_BINARY,    /* bytes, bytewise */
+};
+
+struct mp_layout {
+    uint8_t physical; /* enum mp_physical */
+    uint8_t order;    /* enum mp_order */
+    uint8_t width;    /* bytes of a value in a segment; 0: texts */
+};
+
+/* The type must be one that can be written (neither NONE nor OTHER). */
+struct mp_layout mp_layout_of(struct mp_type type);
+
+struct mp_thrift;
+/* Writes the SchemaElement of a leaf as one element of a list. */
+void mp_layout_schema_element(struct mp_thrift *thrift, const struct mp_parquet_field *field);
+
+/* ---- thrift ---------------------------------------------------------------------------------- */
+
+#define MP_THRIFT_DEPTH_MAX 8
+
+enum mp_thrift_type {
+    MP_THRIFT_TRUE = 1,
+    MP_THRIFT_FALSE = 2,
+    MP_THRIFT_BYTE = 3,
+    MP_THRIFT_I16 = 4,
+    MP_THRIFT_I32 = 5,
+    MP_THRIFT_I64 = 6,
+    MP_THRIFT_BINARY = 8,
+    MP_THRIFT_LIST = 9,
+    MP_THRIFT_STRUCT = 12,
+};
+
+struct mp_thrift {
+    struct mp_buf *out;
+    int16_t last[MP_THRIFT_DEPTH_MAX]; /* the last field id, a level of nesting each */
+    unsigned depth;
+};
+
+/* A struct that is a message or an element of a list; end closes any struct. */
+void mp_thrift_begin(struct mp_thrift *thrift);
+void mp_thrift_end(struct mp_thrift *thrift);
+/* Fields. A list is followed by exactly count elements. */
+void mp_thrift_struct(struct mp_thrift *thrift, int16_t id);
+void mp_thrift_list(struct mp_thrift *thrift, int16_t id, enum mp_thrift_type type, size_t count);
+void mp_thrift_bool(struct mp_thrift *thrift, int16_t id, bool value);
+void mp_thrift_byte(struct mp_thrift *thrift, int16_t id, int8_t value);
+void mp_thrift_i16(struct mp_thrift *thrift, int16_t id, int16_t value);
+void mp_thrift_i32(struct mp_thrift *thrift, int16_t id, int32_t value);
+void mp_thrift_i64(struct mp_thrift *thrift, int16_t id, int64_t value);
+void mp_thrift_binary(struct mp_thrift *thrift, int16_t id, struct mp_str value);
+/* Elements of a list. */
+void mp_thrift_add_bool(struct mp_thrift *thrift, bool value);
+void mp_thrift_add_i32(struct mp_thrift *thrift, int32_t value);
+void mp_thrift_add_i64(struct mp_thrift *thrift, int64_t value);
+void mp_thrift_add_binary(struct mp_thrift *thrift, struct mp_str value);
+
+/* ---- rle ------------------------------------------------------------------------------------- */
+
+/* Writes `count` levels of one bit each, from bit 0 of bits; bits past count are zero. Gives the
+ * bytes written, at most mp_rle_bits_max(count). */
+size_t mp_rle_bits(const uint64_t *bits, uint32_t count, uint8_t *ret);
+size_t mp_rle_bits_max(uint32_t count);
+/* Writes `count` values of `width` bits (1 to 32). */
+size_t mp_rle_indices(const uint32_t *values, uint32_t count, unsigned width, uint8_t *ret);
+size_t mp_rle_indices_max(uint32_t count, unsigned width);
+/* Bits that hold every index below count; at least 1. */
+unsigned mp_rle_width(uint32_t count);
+
+/* ---- stats ----------------------------------------------------------------------------------- */
+
+#define MP_BOUND_CHUNK_MAX 256u /* bytes of a text bound in a chunk's Statistics */
+#define MP_BOUND_PAGE_MAX  64u  /* and in the page index */
+
+/* The extremes of a page while its values are at hand. Texts often begin alike (JSON, URLs, times),
+ * so what decides is kept from behind the bytes that both extremes have in common. */
+struct mp_bounds {
+    bool has;              /* a value that is not NaN was seen */
+    uint32_t alike;        /* bytes that both texts begin with */
+    uint64_t nans;         /* NaNs among the values */
+    char fixed[2][16];     /* smallest and largest of a fixed type, as PLAIN */
+    struct mp_str text[2]; /* of a text type; lent by whoever holds the values */
+    uint64_t head[2];      /* 8 bytes of each text behind those alike, big-endian, zeros behind */
+};
+
+/* A smallest or largest value that outlives its page: its first bytes and its whole length. */
+struct mp_extreme {
+    char *data;    /* the first `kept` bytes */
+    uint32_t kept; /* at most MP_STATS_TEXT_MAX */
+    uint64_t size; /* of the whole value */
+};
+
+struct mp_extremes {
+    bool has;
+    struct mp_extreme of[2]; /* smallest, largest */
+};
+
+/* Looks at `count` fixed values side by side. */
+void mp_bounds_add_fixed(struct mp_bounds *bounds, enum mp_order order, const char *values,
+                         uint32_t count);
+void mp_bounds_add_text_slow(struct mp_bounds *bounds, struct mp_str text);
+
+/* The first 8 bytes as a number that orders as they do. */
+static inline uint64_t mp_text_head(const char *text, size_t size)
+{
+    uint64_t head = 0;
+
+    if (size >= 8)
+        memcpy(&head, text, 8);
+    else if (size)
+        memcpy(&head, text, size);
+    return __builtin_bswap64(head);
+}
+
+/* Most texts begin as the extremes do and differ from both in the next 8 bytes. */
+static inline void mp_bounds_add_text(struct mp_bounds *bounds, struct mp_str text)
+{
+    uint32_t alike = bounds->alike;
+
+    if (text.size >= alike && (!alike || memcmp(text.data, bounds->text[0].data, alike) == 0)) {
+        uint64_t head = mp_text_head(text.data + alike, text.size - alike);
+
+        if (bounds->head[0] < head && head < bounds->head[1])
+            return;
+    }
+    mp_bounds_add_text_slow(bounds, text);
+}
+
+/* Ends a page: zeros get the sign that makes them a bound. */
+void mp_bounds_close(struct mp_bounds *bounds, enum mp_order order);
+/* Lends the smallest (which 0) or largest (which 1) value. */
+struct mp_str mp_bounds_value(const struct mp_bounds *bounds, struct mp_layout layout, int which);
+
+/* Takes over what is smaller or larger; `of` must have room for MP_STATS_TEXT_MAX bytes each. */
+void mp_extremes_add(struct mp_extremes *extremes, struct mp_layout layout,
+                     const struct mp_bounds *bounds);
+void mp_extremes_merge(struct mp_extremes *extremes, struct mp_layout layout,
+                       const struct mp_extremes *other);
+
+struct mp_bound {
+    bool has, exact;
+    uint32_t size;
+    char data[MP_STATS_TEXT_MAX];
+};
+
+/* Makes a lower (which 0) or upper (which 1) bound of at most `max` bytes of a value whose first
+ * bytes are `head` and whose whole length is `size`. Fixed values are never cut. */
+void mp_bound_make(struct mp_layout layout, int which, struct mp_str head, uint64_t size,
+                   uint32_t max, struct mp_bound *ret);
+/* Negative, 0 or positive; for fixed types and for texts. */
+int mp_order_compare(struct mp_layout layout, struct mp_str a, struct mp_str b);
+
+/* ---- source ---------------------------------------------------------------------------------- */
+
+#define MP_PAGE_ROWS_MAX 20480u /* rows of a page; a multiple of 64 */
+#define MP_PAGE_WORDS    (MP_PAGE_ROWS_MAX / 64)
+#define MP_LEVELS_ROOM   4096u /* in front of a page's values, for its levels */
+#define MP_BATCH         256u
+
+struct mp_cursor {
+    struct mp_segment *segment;
+    uint32_t offset; /* bytes of it that were taken */
+};
+
+/* The values of a column in the order of a file. One file whose rows stand as they are is read in
+ * place, segment by segment; anything else is gathered through an index by row. */
+struct mp_source {
+    struct mp_segment_pool *pool;
+    struct mp_column *column;
+    struct mp_layout layout;
+    bool direct;
+    /* gathered: by row of the batch */
+    char *fixed;
+    size_t fixed_capacity;
+    const char **texts; /* NULL where the row is null */
+    size_t texts_capacity;
+    /* the chunk: rows `first` to `first + count - 1` of the file's selection */
+    const uint32_t *rows; /* NULL: as they are */
+    uint32_t first, count;
+    uint32_t next;                  /* row of the chunk that comes next */
+    struct mp_cursor cursor, start; /* direct: now, and where the chunk begins */
+    char batch[MP_BATCH * 16];
+};
+
+/* Bytes of a text, by the length in front of it. */
+static inline uint32_t mp_text_bytes(const char *text)
+{
+    uint32_t size;
+
+    memcpy(&size, text, 4);
+    return size;
+}
+
+/* The batch's row that is row i of the chunk. */
+static inline uint32_t mp_source_row(const struct mp_source *source, uint32_t i)
+{
+    return source->rows ? source->rows[source->first + i] : source->first + i;
+}
+
+void mp_source_open(struct mp_source *source, struct mp_segment_pool *pool,
+                    struct mp_column *column, const struct mp_parquet_cut *cut);
+/* Gives back what is left of the column's segments. */
+void mp_source_close(struct mp_source *source);
+void mp_source_fini(struct mp_source *source);
+
+void mp_source_chunk(struct mp_source *source, const struct mp_parquet_rows *rows, uint32_t first,
+                     uint32_t count);
+/* Values of the chunk, that is its rows that are not null. */
+uint32_t mp_source_count(const struct mp_source *source);
+/* Goes back to the first value of the chunk; nothing may have been released since. */
+void mp_source_rewind(struct mp_source *source);
+/* Gives segments back of which every value was taken. */
+void mp_source_release(struct mp_source *source);
+/* Validity of rows from to from + count - 1 of the chunk, from bit 0; gives the number of ones.
+ * Bits past count are zero. */
+uint32_t mp_source_bits(const struct mp_source *source, uint32_t from, uint32_t count,
+                        uint64_t *ret);
+/* In place only: lends the texts from here to their segment's end, at least one. */
+struct mp_str mp_source_stretch(struct mp_source *source);
+/* Takes so many bytes of it, whole texts. */
+void mp_source_skip(struct mp_source *source, size_t bytes);
+/* Takes the next `count` texts, which must be there, each with its length in front. */
+void mp_source_texts(struct mp_source *source, uint32_t count, const char **ret);
+/* Takes up to `count` (at least one) fixed values side by side; lends them until the next call. */
+uint32_t mp_source_fixed(struct mp_source *source, uint32_t count, const char **ret);
+
+/* ---- plain ----------------------------------------------------------------------------------- */
+
+struct mp_page {
+    char *room;      /* MP_LEVELS_ROOM bytes, then the values */
+    size_t capacity; /* of room */
+    size_t bytes;    /* of the values */
+    uint32_t rows, count;
+    uint64_t bits[MP_PAGE_WORDS];
+    struct mp_bounds bounds;
+};
+
+static inline char *mp_page_values(const struct mp_page *page)
+{
+    return page->room + MP_LEVELS_ROOM;
+}
+
+/* Fills the page with the chunk's next rows: at least one, else up to page_bytes of values or
+ * MP_PAGE_ROWS_MAX rows. Looks for the bounds on the way. False: the next value alone, of
+ * page->bytes, is larger than any page. */
+bool mp_plain_fill(struct mp_page *page, struct mp_source *source, size_t page_bytes);
+/* Makes bits of bytes that are 0 or 1, in place; gives the bytes left. */
+size_t mp_plain_pack_bools(char *values, uint32_t count);
+
+/* ---- dict ------------------------------------------------------------------------------------ */
+
+struct mp_dict_slot {
+    uint32_t hash, entry; /* entry + 1; 0: free */
+};
+
+struct mp_dict {
+    struct mp_dict_slot *slots;
+    uint32_t slot_count; /* in use; a power of two */
+    size_t slots_capacity;
+    char *bytes; /* the entries as PLAIN */
+    size_t size, bytes_capacity, bytes_max;
+    uint32_t *starts; /* texts: where each entry begins */
+    uint8_t *seen;    /* entries that the current page has */
+    size_t starts_capacity, seen_capacity;
+    uint32_t count; /* entries */
+    uint32_t total; /* values of the chunk */
+    uint32_t *indices;
+    size_t indices_capacity;
+    uint32_t value_count; /* indices */
+    uint64_t value_bytes; /* of the values seen, as PLAIN */
+    uint32_t half_count;  /* entries when half of the values before check_at were seen */
+    uint32_t half_at, check_at;
+};
+
+void mp_dict_fini(struct mp_dict *dict);
+/* Begins a chunk of `values` values. */
+void mp_dict_begin(struct mp_dict *dict, uint32_t values, size_t bytes_max);
+/* Takes the next `count` values of the source, all on one page, and gives the page's bounds, which
+ * are good until the next call. False: a dictionary does not pay, judged by what was seen so far.
+ */
+bool mp_dict_add(struct mp_dict *dict, struct mp_source *source, uint32_t count,
+                 struct mp_bounds *bounds);
+
+/* ---- page ------------------------------------------------------------------------------------ */
+
+/* Bytes that stand in the file as they are. */
+struct mp_piece {
+    char *data; /* exact size, own allocation */
+    uint32_t size;
+};
+
+enum mp_page_kind { MP_PAGE_DATA = 0, MP_PAGE_DICTIONARY = 2 };
+
+/* Parquet's enum Encoding. */
+enum mp_encoding { MP_ENCODING_PLAIN = 0, MP_ENCODING_RLE = 3, MP_ENCODING_RLE_DICTIONARY = 8 };
+
+struct mp_page_head {
+    enum mp_page_kind kind;
+    enum mp_encoding encoding;
+    uint32_t count; /* values, nulls included; entries of a dictionary */
+};
+
+/* Compresses a body and puts its header in front. MP_BAD_DATA: too large for a page. */
+enum mp_code mp_page_write(struct mp_parquet_encoder *encoder, const struct mp_page_head *head,
+                           struct mp_str body, struct mp_err *err, struct mp_piece *ret);
+
+/* ---- encode ---------------------------------------------------------------------------------- */
+
+/* A data page that was written. */
+struct mp_page_record {
+    struct mp_piece piece;
+    uint32_t rows, nulls, nans;
+    bool bounds_lost; /* no bound of MP_BOUND_PAGE_MAX bytes can be made */
+    uint8_t sizes[2];
+    char bounds[2][MP_BOUND_PAGE_MAX];
+};
+
+struct mp_parquet_chunk {
+    struct mp_type type;
+    uint8_t codec;
+    uint32_t rows, nulls;
+    uint64_t nans;
+    struct mp_piece dictionary; /* size 0: none */
+    struct mp_piece *pages;
+    uint32_t *page_rows; /* rows of each page */
+    uint32_t page_count;
+    uint64_t raw_bytes, bytes; /* with page headers, before and after compression */
+    struct mp_extremes extremes;
+    struct mp_buf column_index; /* size 0: none can be made */
+};
+
+struct mp_parquet_encoder {
+    struct mp_parquet_options options; /* with every default filled in */
+    struct mp_source source;
+    struct mp_dict dict;
+    struct mp_page page;
+    char *packed; /* what the codec makes */
+    size_t packed_capacity;
+    void *zstd; /* ZSTD_CCtx */
+    /* the chunk being made */
+    struct mp_page_record *records;
+    size_t records_capacity;
+    uint32_t record_count;
+    uint64_t raw_bytes;
+    struct mp_extremes extremes;
+    char extreme_bytes[2][MP_STATS_TEXT_MAX];
+};
+
+/* Parquet's enum CompressionCodec. */
+int mp_codec_number(uint8_t codec);
+
+/* Makes room for `need` elements; what was there is kept. */
+void *mp_scratch_grow(void *memory, size_t *capacity, size_t need, size_t element_bytes);
+
+/* ---- index ----------------------------------------------------------------------------------- */
+
+/* Writes the ColumnIndex of a chunk's pages; false: it has none. */
+bool mp_index_columns(struct mp_layout layout, const struct mp_page_record *pages, uint32_t count,
+                      struct mp_buf *ret);
+/* Writes the OffsetIndex of a chunk whose first data page stands at `offset`. */
+void mp_index_offsets(const struct mp_parquet_chunk *chunk, uint64_t offset, struct mp_buf *ret);
+
+#endif

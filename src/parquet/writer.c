@@ -1,0 +1,374 @@
+/* parquet/writer.c - chunks and names -> a file.
+ *
+ *     "PAR1"
+ *     row group 1: column 1 (dictionary page, data pages), column 2, ...
+ *     row group 2 ...
+ *     ColumnIndex of every chunk that has one, OffsetIndex of every chunk
+ *     FileMetaData, its length in 4 bytes, "PAR1"
+ *
+ * The chunks' bytes stay where they are: a file is a list of pieces, and only its first four bytes
+ * and what comes after the last page are its own. So another footer over the same chunks is cheap.
+ *
+ * After  Parquet "File Format", "Metadata"; parquet.thrift: FileMetaData.
+ */
+#include "parquet/parquet_priv.h"
+
+#include "base/arena.h"
+#include "base/mem.h"
+
+enum { FORMAT_VERSION = 2 };
+
+#define TAIL_BYTES_MAX ((size_t)INT32_MAX) /* the footer's length is an i32 */
+#define MAGIC          MP_STR("PAR1")
+
+/* Where the parts of a chunk lie in the file. */
+struct place {
+    uint64_t offset; /* of its first page */
+    uint64_t column_index, offset_index;
+    uint32_t column_index_bytes, offset_index_bytes;
+};
+
+struct file {
+    struct mp_parquet_file door; /* what the caller sees */
+    const struct mp_parquet_field *fields;
+    uint32_t field_count, group_count;
+    struct place *places; /* group by group, field by field */
+    struct mp_buf tail;
+    struct mp_arena arena;
+};
+
+static const struct mp_parquet_chunk *chunk_of(const struct file *file, uint32_t group,
+                                               uint32_t field)
+{
+    return file->fields[field].chunks[group];
+}
+
+static struct place *place_of(const struct file *file, uint32_t group, uint32_t field)
+{
+    return &file->places[(size_t)group * file->field_count + field];
+}
+
+/* ---- pieces ---------------------------------------------------------------------------------- */
+
+static void check_chunks(const struct file *file)
+{
+    for (uint32_t group = 0; group < file->group_count; group++)
+        for (uint32_t field = 0; field < file->field_count; field++) {
+            const struct mp_parquet_chunk *chunk = chunk_of(file, group, field);
+
+            assert(mp_type_eq(chunk->type, file->fields[field].type));
+            assert(chunk->rows == chunk_of(file, group, 0)->rows);
+        }
+}
+
+static uint32_t count_pieces(const struct file *file)
+{
+    uint32_t count = 2; /* the magic in front, the tail */
+
+    for (uint32_t group = 0; group < file->group_count; group++)
+        for (uint32_t field = 0; field < file->field_count; field++) {
+            const struct mp_parquet_chunk *chunk = chunk_of(file, group, field);
+
+            count += (chunk->dictionary.size != 0) + chunk->page_count;
+        }
+    return count;
+}
+
+static struct mp_str *put_chunk(struct mp_str *at, const struct mp_parquet_chunk *chunk)
+{
+    if (chunk->dictionary.size)
+        *at++ = mp_str_n(chunk->dictionary.data, chunk->dictionary.size);
+    for (uint32_t i = 0; i < chunk->page_count; i++)
+        *at++ = mp_str_n(chunk->pages[i].data, chunk->pages[i].size);
+    return at;
+}
+
+/* Lays the chunks out; gives the offset behind the last one. */
+static uint64_t lay_out(struct file *file, struct mp_str *pieces)
+{
+    struct mp_str *at = pieces;
+    uint64_t offset = MAGIC.size;
+
+    *at++ = MAGIC;
+    for (uint32_t group = 0; group < file->group_count; group++)
+        for (uint32_t field = 0; field < file->field_count; field++) {
+            const struct mp_parquet_chunk *chunk = chunk_of(file, group, field);
+
+            place_of(file, group, field)->offset = offset;
+            offset += chunk->bytes;
+            at = put_chunk(at, chunk);
+        }
+    assert(at == pieces + file->door.piece_count - 1);
+    return offset;
+}
+
+/* ---- page indexes ---------------------------------------------------------------------------- */
+
+static void write_indexes(struct file *file, uint64_t offset)
+{
+    struct mp_buf *tail = &file->tail;
+
+    for (uint32_t group = 0; group < file->group_count; group++)
+        for (uint32_t field = 0; field < file->field_count; field++) {
+            const struct mp_parquet_chunk *chunk = chunk_of(file, group, field);
+            struct place *place = place_of(file, group, field);
+
+            place->column_index = offset + tail->size;
+            place->column_index_bytes = (uint32_t)chunk->column_index.size;
+            if (chunk->column_index.size)
+                mp_buf_add_str(tail, mp_buf_str(&chunk->column_index));
+        }
+    for (uint32_t group = 0; group < file->group_count; group++)
+        for (uint32_t field = 0; field < file->field_count; field++) {
+            const struct mp_parquet_chunk *chunk = chunk_of(file, group, field);
+            struct place *place = place_of(file, group, field);
+
+            place->offset_index = offset + tail->size;
+            mp_index_offsets(chunk, place->offset + chunk->dictionary.size, tail);
+            place->offset_index_bytes = (uint32_t)(offset + tail->size - place->offset_index);
+        }
+}
+
+/* ---- footer ---------------------------------------------------------------------------------- */
+
+static void write_schema(struct mp_thrift *thrift, const struct file *file)
+{
+    mp_thrift_list(thrift, 2, MP_THRIFT_STRUCT, (size_t)file->field_count + 1);
+    mp_thrift_begin(thrift);
+    mp_thrift_binary(thrift, 4, MP_STR("schema"));
+    mp_thrift_i32(thrift, 5, (int32_t)file->field_count);
+    mp_thrift_end(thrift);
+    for (uint32_t field = 0; field < file->field_count; field++)
+        mp_layout_schema_element(thrift, &file->fields[field]);
+}
+
+static void write_statistics(struct mp_thrift *thrift, const struct mp_parquet_chunk *chunk)
+{
+    struct mp_layout layout = mp_layout_of(chunk->type);
+    const struct mp_extreme *of = chunk->extremes.of;
+    struct mp_bound low, high;
+
+    low.has = high.has = false;
+    if (chunk->extremes.has && !chunk->nans) {
+        mp_bound_make(layout, 0, mp_str_n(of[0].data, of[0].kept), of[0].size, MP_BOUND_CHUNK_MAX,
+                      &low);
+        mp_bound_make(layout, 1, mp_str_n(of[1].data, of[1].kept), of[1].size, MP_BOUND_CHUNK_MAX,
+                      &high);
+    }
+    mp_thrift_struct(thrift, 12);
+    mp_thrift_i64(thrift, 3, chunk->nulls);
+    if (high.has)
+        mp_thrift_binary(thrift, 5, mp_str_n(high.data, high.size));
+    if (low.has)
+        mp_thrift_binary(thrift, 6, mp_str_n(low.data, low.size));
+    if (high.has)
+        mp_thrift_bool(thrift, 7, high.exact);
+    if (low.has)
+        mp_thrift_bool(thrift, 8, low.exact);
+    mp_thrift_end(thrift);
+}
+
+static void write_page_count(struct mp_thrift *thrift, enum mp_page_kind kind,
+                             enum mp_encoding encoding, uint32_t count)
+{
+    mp_thrift_begin(thrift);
+    mp_thrift_i32(thrift, 1, kind);
+    mp_thrift_i32(thrift, 2, encoding);
+    mp_thrift_i32(thrift, 3, (int32_t)count);
+    mp_thrift_end(thrift);
+}
+
+static void write_encodings(struct mp_thrift *thrift, bool indexed)
+{
+    mp_thrift_list(thrift, 2, MP_THRIFT_I32, indexed ? 3 : 2);
+    mp_thrift_add_i32(thrift, MP_ENCODING_PLAIN);
+    mp_thrift_add_i32(thrift, MP_ENCODING_RLE);
+    if (indexed)
+        mp_thrift_add_i32(thrift, MP_ENCODING_RLE_DICTIONARY);
+}
+
+static void write_column_meta(struct mp_thrift *thrift, const struct mp_parquet_field *field,
+                              const struct mp_parquet_chunk *chunk, const struct place *place)
+{
+    bool indexed = chunk->dictionary.size != 0;
+
+    mp_thrift_struct(thrift, 3);
+    mp_thrift_i32(thrift, 1, mp_layout_of(chunk->type).physical);
+    write_encodings(thrift, indexed);
+    mp_thrift_list(thrift, 3, MP_THRIFT_BINARY, 1);
+    mp_thrift_add_binary(thrift, field->name);
+    mp_thrift_i32(thrift, 4, mp_codec_number(chunk->codec));
+    mp_thrift_i64(thrift, 5, chunk->rows);
+    mp_thrift_i64(thrift, 6, (int64_t)chunk->raw_bytes);
+    mp_thrift_i64(thrift, 7, (int64_t)chunk->bytes);
+    mp_thrift_i64(thrift, 9, (int64_t)(place->offset + chunk->dictionary.size));
+    if (indexed)
+        mp_thrift_i64(thrift, 11, (int64_t)place->offset);
+    write_statistics(thrift, chunk);
+    mp_thrift_list(thrift, 13, MP_THRIFT_STRUCT, indexed ? 2 : 1);
+    if (indexed)
+        write_page_count(thrift, MP_PAGE_DICTIONARY, MP_ENCODING_PLAIN, 1);
+    write_page_count(thrift, MP_PAGE_DATA, indexed ? MP_ENCODING_RLE_DICTIONARY : MP_ENCODING_PLAIN,
+                     chunk->page_count);
+    mp_thrift_end(thrift);
+}
+
+static void write_column(struct mp_thrift *thrift, const struct file *file, uint32_t group,
+                         uint32_t field)
+{
+    const struct place *place = place_of(file, group, field);
+
+    mp_thrift_begin(thrift);
+    mp_thrift_i64(thrift, 2, 0); /* file_offset: no ColumnMetaData stands outside the footer */
+    write_column_meta(thrift, &file->fields[field], chunk_of(file, group, field), place);
+    mp_thrift_i64(thrift, 4, (int64_t)place->offset_index);
+    mp_thrift_i32(thrift, 5, (int32_t)place->offset_index_bytes);
+    if (place->column_index_bytes) {
+        mp_thrift_i64(thrift, 6, (int64_t)place->column_index);
+        mp_thrift_i32(thrift, 7, (int32_t)place->column_index_bytes);
+    }
+    mp_thrift_end(thrift);
+}
+
+static void write_group(struct mp_thrift *thrift, const struct file *file, uint32_t group)
+{
+    uint64_t raw = 0, bytes = 0;
+
+    for (uint32_t field = 0; field < file->field_count; field++) {
+        raw += chunk_of(file, group, field)->raw_bytes;
+        bytes += chunk_of(file, group, field)->bytes;
+    }
+    mp_thrift_begin(thrift);
+    mp_thrift_list(thrift, 1, MP_THRIFT_STRUCT, file->field_count);
+    for (uint32_t field = 0; field < file->field_count; field++)
+        write_column(thrift, file, group, field);
+    mp_thrift_i64(thrift, 2, (int64_t)raw);
+    mp_thrift_i64(thrift, 3, chunk_of(file, group, 0)->rows);
+    mp_thrift_i64(thrift, 5, (int64_t)place_of(file, group, 0)->offset);
+    mp_thrift_i64(thrift, 6, (int64_t)bytes);
+    if (group <= INT16_MAX)
+        mp_thrift_i16(thrift, 7, (int16_t)group);
+    mp_thrift_end(thrift);
+}
+
+static void write_column_orders(struct mp_thrift *thrift, uint32_t count)
+{
+    mp_thrift_list(thrift, 7, MP_THRIFT_STRUCT, count);
+    for (uint32_t field = 0; field < count; field++) {
+        mp_thrift_begin(thrift);
+        mp_thrift_struct(thrift, 1); /* TypeDefinedOrder */
+        mp_thrift_end(thrift);
+        mp_thrift_end(thrift);
+    }
+}
+
+static void write_footer(struct file *file, struct mp_str created_by)
+{
+    struct mp_thrift thrift = {.out = &file->tail};
+    size_t before = file->tail.size;
+    uint32_t bytes;
+
+    mp_thrift_begin(&thrift);
+    mp_thrift_i32(&thrift, 1, FORMAT_VERSION);
+    write_schema(&thrift, file);
+    mp_thrift_i64(&thrift, 3, (int64_t)file->door.rows);
+    mp_thrift_list(&thrift, 4, MP_THRIFT_STRUCT, file->group_count);
+    for (uint32_t group = 0; group < file->group_count; group++)
+        write_group(&thrift, file, group);
+    mp_thrift_binary(&thrift, 6, created_by);
+    write_column_orders(&thrift, file->field_count);
+    mp_thrift_end(&thrift);
+    bytes = (uint32_t)(file->tail.size - before);
+    mp_buf_add(&file->tail, &bytes, 4);
+    mp_buf_add_str(&file->tail, MAGIC);
+    file->door.footer_bytes = bytes;
+}
+
+/* ---- statistics for the catalog -------------------------------------------------------------- */
+
+static struct mp_str bound_str(struct mp_arena *arena, struct mp_layout layout, int which,
+                               const struct mp_extreme *extreme, struct mp_bound *bound)
+{
+    mp_bound_make(layout, which, mp_str_n(extreme->data, extreme->kept), extreme->size,
+                  MP_STATS_TEXT_MAX, bound);
+    return mp_arena_str(arena, mp_str_n(bound->data, bound->has ? bound->size : 0));
+}
+
+static void column_stats(struct file *file, uint32_t field, struct mp_column_stats *ret)
+{
+    struct mp_layout layout = mp_layout_of(file->fields[field].type);
+    char bytes[2][MP_STATS_TEXT_MAX];
+    struct mp_extremes extremes = {.of = {{.data = bytes[0]}, {.data = bytes[1]}}};
+    struct mp_bound low, high;
+
+    *ret = (struct mp_column_stats){.field_id = file->fields[field].field_id,
+                                    .type = file->fields[field].type};
+    for (uint32_t group = 0; group < file->group_count; group++) {
+        const struct mp_parquet_chunk *chunk = chunk_of(file, group, field);
+
+        ret->rows += chunk->rows;
+        ret->nulls += chunk->nulls;
+        ret->nans += chunk->nans;
+        ret->compressed_bytes += chunk->bytes;
+        mp_extremes_merge(&extremes, layout, &chunk->extremes);
+    }
+    assert(ret->rows == file->door.rows);
+    if (!extremes.has)
+        return;
+    ret->min = bound_str(&file->arena, layout, 0, &extremes.of[0], &low);
+    ret->max = bound_str(&file->arena, layout, 1, &extremes.of[1], &high);
+    ret->has_bounds = low.has && high.has;
+    ret->min_exact = ret->has_bounds && low.exact;
+    ret->max_exact = ret->has_bounds && high.exact;
+}
+
+/* ---- the door -------------------------------------------------------------------------------- */
+
+struct mp_parquet_file *mp_parquet_file_new(const struct mp_parquet_field *fields,
+                                            uint32_t field_count, uint32_t group_count,
+                                            struct mp_str created_by)
+{
+    struct file *file = mp_alloc(sizeof(*file));
+    struct mp_column_stats *stats;
+    struct mp_str *pieces;
+    uint64_t offset;
+
+    assert(field_count > 0);
+    file->fields = fields;
+    file->field_count = field_count;
+    file->group_count = group_count;
+    file->tail = MP_BUF_INIT(TAIL_BYTES_MAX);
+    mp_arena_init(&file->arena, 0);
+    check_chunks(file);
+    for (uint32_t group = 0; group < group_count; group++)
+        file->door.rows += chunk_of(file, group, 0)->rows;
+    file->places = mp_alloc_array((size_t)group_count * field_count, sizeof(*file->places));
+    file->door.piece_count = count_pieces(file);
+    pieces = mp_arena_take(&file->arena, file->door.piece_count * sizeof(*pieces));
+    offset = lay_out(file, pieces);
+    write_indexes(file, offset);
+    write_footer(file, created_by);
+    pieces[file->door.piece_count - 1] = mp_buf_str(&file->tail);
+    file->door.pieces = pieces;
+    file->door.bytes = offset + file->tail.size;
+    stats = mp_arena_take(&file->arena, field_count * sizeof(*stats));
+    for (uint32_t field = 0; field < field_count; field++)
+        column_stats(file, field, &stats[field]);
+    file->door.stats = stats;
+    file->door.stats_count = field_count;
+    mp_free(file->places);
+    file->places = NULL;
+    file->fields = NULL; /* borrowed for the making only */
+    return &file->door;
+}
+
+void mp_parquet_file_free(struct mp_parquet_file *door)
+{
+    struct file *file = (struct file *)(void *)door; /* its first member */
+
+    if (!file)
+        return;
+    mp_buf_fini(&file->tail);
+    mp_arena_fini(&file->arena);
+    mp_free(file);
+}

@@ -1,0 +1,144 @@
+/* pipeline/encode.c - a sealed batch into files: cut, one job a column on all workers, footers. */
+#include "base/mem.h"
+#include "pipeline/pipeline_priv.h"
+
+#include <assert.h>
+
+#define GROUP_RAW_BYTES (UINT64_C(128) << 20) /* raw bytes of a row group */
+
+struct encode {
+    struct mp_pipeline *p;
+    const struct mp_parquet_cut *cut;
+    struct mp_column *columns;
+    struct mp_parquet_chunk **chunks; /* [column][groups of all files] */
+    uint32_t groups;
+    pthread_mutex_t lock; /* guards the rest */
+    enum mp_code code;
+    struct mp_err err; /* of the first column that failed */
+};
+
+static void encode_column(void *self, uint32_t worker, uint32_t item)
+{
+    struct encode *encode = self;
+    struct mp_parquet_chunk **chunks = encode->chunks + (size_t)item * encode->groups;
+    struct mp_err err;
+    enum mp_code code = mp_parquet_encode(encode->p->encoders[worker], encode->p->pool,
+                                          &encode->columns[item], encode->cut, &err, chunks);
+    uint64_t bytes = 0;
+
+    if (code) {
+        mp_err_add(&err, "column \"%.*s\"", MP_STR_ARG(encode->columns[item].name));
+        pthread_mutex_lock(&encode->lock);
+        if (!encode->code) {
+            encode->code = code;
+            encode->err = err;
+        }
+        pthread_mutex_unlock(&encode->lock);
+        return;
+    }
+    for (uint32_t i = 0; i < encode->groups; i++)
+        bytes += mp_parquet_chunk_bytes(chunks[i]);
+    atomic_fetch_add(&encode->p->compressed_bytes, bytes);
+}
+
+static uint32_t rows_per_group(const struct mp_batch *batch)
+{
+    uint64_t rows = mp_batch_rows(batch), raw = mp_batch_bytes(batch);
+    uint64_t fitting = raw > GROUP_RAW_BYTES ? rows * GROUP_RAW_BYTES / raw : rows;
+
+    return fitting ? (uint32_t)fitting : 1;
+}
+
+/* Puts each file's footer around its chunks, and gives it a key. */
+static void make_files(struct mp_pipeline *p, struct mp_job_table *table,
+                       const struct mp_parquet_cut *cut, const struct mp_column *columns,
+                       uint32_t column_count, uint32_t groups)
+{
+    struct mp_parquet_field *fields = mp_alloc_array(column_count, sizeof(*fields));
+    uint32_t first = 0;
+
+    table->files = mp_alloc_array(table->cut.count, sizeof(*table->files));
+    table->keys = mp_alloc_array(table->cut.count, sizeof(*table->keys));
+    for (uint32_t file = 0; file < table->cut.count; file++) {
+        uint32_t file_groups = mp_parquet_groups(cut, file);
+
+        for (uint32_t i = 0; i < column_count; i++)
+            fields[i] = (struct mp_parquet_field){
+                .name = columns[i].name,
+                .type = columns[i].type,
+                .field_id = columns[i].field_id,
+                .chunks = table->chunks + (size_t)i * groups + first,
+            };
+        table->files[file] =
+            mp_parquet_file_new(fields, column_count, file_groups, p->options.created_by);
+        assert(table->files[file]->rows == table->cut.files[file].count);
+        table->keys[file] = MP_BUF_INIT(65536);
+        p->lake->driver->object_key(p->lake, table->table, table->cut.files[file].values,
+                                    &table->keys[file]);
+        first += file_groups;
+    }
+    mp_free(fields);
+}
+
+enum mp_code mp_encode(struct mp_pipeline *p, struct mp_job *job, struct mp_job_table *table,
+                       struct mp_err *err)
+{
+    struct encode encode = {.p = p, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct mp_parquet_cut cut = {.group_rows_max = rows_per_group(table->batch)};
+    uint32_t column_count;
+    enum mp_code code;
+
+    encode.columns = mp_batch_columns(table->batch, &column_count);
+    code = mp_cut_columns(&job->arena, encode.columns, column_count, &table->table->schema,
+                          mp_batch_rows(table->batch), err, &table->cut);
+    if (code)
+        return code;
+    table->rows = mp_alloc_array(table->cut.count, sizeof(*table->rows));
+    for (uint32_t i = 0; i < table->cut.count; i++)
+        table->rows[i] =
+            (struct mp_parquet_rows){table->cut.files[i].rows, table->cut.files[i].count};
+    cut.files = table->rows;
+    cut.file_count = table->cut.count;
+    for (uint32_t i = 0; i < cut.file_count; i++)
+        encode.groups += mp_parquet_groups(&cut, i);
+    table->chunk_count = column_count * encode.groups;
+    table->chunks = mp_alloc_array(table->chunk_count, sizeof(*table->chunks));
+    encode.cut = &cut;
+    encode.chunks = table->chunks;
+    mp_workers_each(p->workers, column_count, encode_column, &encode);
+    if (encode.code) {
+        if (err)
+            *err = encode.err;
+        return encode.code;
+    }
+    make_files(p, table, &cut, encode.columns, column_count, encode.groups);
+    for (uint32_t i = 0; i < table->cut.count; i++)
+        job->compressed_bytes += table->files[i]->bytes;
+    return MP_OK;
+}
+
+void mp_encode_free(struct mp_pipeline *p, struct mp_job_table *table)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; table->files && i < table->cut.count; i++) {
+        mp_parquet_file_free(table->files[i]);
+        mp_buf_fini(&table->keys[i]);
+    }
+    for (uint32_t i = 0; i < table->chunk_count; i++) {
+        if (table->chunks[i])
+            bytes += mp_parquet_chunk_bytes(table->chunks[i]);
+        mp_parquet_chunk_free(table->chunks[i]);
+    }
+    atomic_fetch_sub(&p->compressed_bytes, bytes);
+    mp_free(table->files);
+    mp_free(table->keys);
+    mp_free(table->chunks);
+    mp_free(table->rows);
+    mp_cut_fini(&table->cut);
+    table->files = NULL;
+    table->keys = NULL;
+    table->chunks = NULL;
+    table->rows = NULL;
+    table->chunk_count = 0;
+}

@@ -1,0 +1,99 @@
+/* pipeline/pipeline.c - making and ending the pipeline; what both its threads use. */
+#include "pipeline/pipeline_priv.h"
+
+#include "base/mem.h"
+
+#include <assert.h>
+
+struct mp_pipeline *mp_pipeline_new(const struct mp_pipeline_options *options,
+                                    const struct mp_pipeline_doors *doors,
+                                    const struct mp_pipeline_world *world)
+{
+    struct mp_pipeline *p = mp_alloc(sizeof(*p));
+
+    p->options = *options;
+    p->doors = *doors;
+    p->world = *world;
+    pthread_mutex_init(&p->lake_lock, NULL);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->changed, NULL);
+    mp_arena_init(&p->live_arena, 0);
+    p->pool = mp_segment_pool_new(options->flush_bytes / 4);
+    p->workers = mp_workers_new(options->workers ? options->workers : 1);
+    p->encoders = mp_alloc_array(mp_workers_count(p->workers), sizeof(*p->encoders));
+    for (uint32_t i = 0; i < mp_workers_count(p->workers); i++)
+        p->encoders[i] = mp_parquet_encoder_new(&options->parquet);
+    p->json = mp_json_new();
+    if (options->keep) {
+        p->keep = mp_filter_new(options->keep);
+        p->keep_matches = mp_alloc_array(options->keep->count, sizeof(*p->keep_matches));
+    }
+    if (options->drop)
+        p->drop = mp_filter_new(options->drop);
+    p->bad_records.burst = 10;
+    p->source_retry =
+        (struct mp_retry){.env = world->env, .outage_ms_max = options->outage_ms_max};
+    return p;
+}
+
+static void end_publisher(struct mp_pipeline *p)
+{
+    if (!p->publisher_runs)
+        return;
+    atomic_store(&p->stops, 2); /* cuts its waits short */
+    pthread_mutex_lock(&p->lock);
+    p->ending = true;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+    pthread_join(p->publisher, NULL);
+}
+
+void mp_pipeline_free(struct mp_pipeline *p)
+{
+    if (!p)
+        return;
+    end_publisher(p);
+    mp_job_free(p, p->job);
+    mp_batch_free(p->batch);
+    mp_batch_free(p->quarantine);
+    mp_source_close(p->source);
+    mp_lake_close(p->lake);
+    mp_store_close(p->store);
+    for (uint32_t i = 0; i < mp_workers_count(p->workers); i++)
+        mp_parquet_encoder_free(p->encoders[i]);
+    mp_free(p->encoders);
+    mp_workers_free(p->workers);
+    mp_segment_pool_free(p->pool);
+    mp_json_free(p->json);
+    mp_filter_free(p->keep);
+    mp_filter_free(p->drop);
+    mp_free(p->keep_matches);
+    mp_free(p->parts);
+    mp_arena_fini(&p->live_arena);
+    pthread_cond_destroy(&p->changed);
+    pthread_mutex_destroy(&p->lock);
+    pthread_mutex_destroy(&p->lake_lock);
+    mp_free(p);
+}
+
+void mp_pipeline_stop(struct mp_pipeline *p)
+{
+    atomic_fetch_add(&p->stops, 1);
+}
+
+bool mp_pipeline_wait(struct mp_pipeline *p, uint32_t ms)
+{
+    for (uint32_t waited = 0; waited < ms && atomic_load(&p->stops) < 2; waited += 50)
+        mp_sleep_us(p->world.env, (ms - waited < 50 ? ms - waited : 50) * UINT64_C(1000));
+    return atomic_load(&p->stops) < 2;
+}
+
+void mp_pipeline_set_live(struct mp_pipeline *p, const struct mp_lake_table *table)
+{
+    pthread_mutex_lock(&p->lock);
+    mp_arena_reset(&p->live_arena);
+    p->live_known = table != NULL;
+    if (table)
+        mp_schema_copy(&p->live_arena, &table->schema, &p->live);
+    pthread_mutex_unlock(&p->lock);
+}

@@ -1,0 +1,98 @@
+/* pipeline/pipeline.h - records in, commits out: walks the rooms in order and owns every policy.
+ *
+ *     ingest (the caller's thread)   poll, scan, filter, append; seals a batch by size, time, end
+ *     publish (a thread)             plan and evolve the table, cut, encode on all workers, upload,
+ *                                    commit, mirror the offsets to the source
+ *
+ * One batch is being built while at most one is being published; they are published in the order
+ * in which they were built. Offsets travel with the rows: a batch carries the range of every
+ * partition it was made from, and the lake settles rows and ranges in one transaction.
+ *
+ * Life     new -> run (returns when stopped, at the end of the source, or on a fault) -> free
+ * Faults   transient ones are retried until outage_ms_max; then, and at once on permanent ones,
+ *          run returns the fault. Whatever was not committed is read again by the next process.
+ * Memory   building, publishing and compressed bytes together stay within 1.4 x flush_bytes:
+ *          ingest waits (and serves the source) while they do not.
+ */
+#ifndef MP_PIPELINE_PIPELINE_H
+#define MP_PIPELINE_PIPELINE_H
+
+#include "base/buf.h"
+#include "base/env.h"
+#include "base/err.h"
+#include "column/batch.h"
+#include "kafka/source.h"
+#include "lake/lake.h"
+#include "obs/health.h"
+#include "obs/log.h"
+#include "obs/metric.h"
+#include "parquet/writer.h"
+#include "pipeline/filter.h"
+#include "store/store.h"
+
+enum mp_pipeline_reset { MP_PIPELINE_EARLIEST, MP_PIPELINE_LATEST };
+
+/* Texts and lists are borrowed until free. */
+struct mp_pipeline_options {
+    struct mp_str topic;
+    struct mp_str table, quarantine_table; /* no quarantine table: empty */
+    struct mp_lake_create create;          /* partition spec and sort of a table not there yet */
+    const struct mp_pin *pins;
+    uint32_t pin_count;
+    struct mp_str rescued_column; /* empty: off */
+    uint32_t columns_max;
+    const struct mp_filter_options *keep, *drop; /* NULL: none */
+    struct mp_str created_by;                    /* for Parquet footers */
+    struct mp_parquet_options parquet;
+
+    uint64_t flush_bytes;       /* Arrow-equivalent; 0: flush after every poll that gave rows */
+    uint32_t flush_interval_ms; /* from the first record of a batch */
+    uint32_t poll_records_max;
+    uint32_t workers;       /* threads that encode */
+    uint64_t outage_ms_max; /* 0: for ever */
+    enum mp_pipeline_reset reset; /* where nothing is stored, or what is stored is gone */
+    bool offsets_from_source;     /* what the source stores wins over the lake, once, at start */
+    bool from_start;              /* begin at the log's first record, whatever is stored */
+    bool until_end;               /* stop at the end of a source that has one */
+};
+
+/* How the world is reached; each is called again after a fault. */
+struct mp_pipeline_doors {
+    void *self;
+    enum mp_code (*open_lake)(void *self, struct mp_err *err, struct mp_lake **ret);
+    enum mp_code (*open_store)(void *self, struct mp_str data_path, struct mp_err *err,
+                               struct mp_store **ret);
+    enum mp_code (*open_source)(void *self, struct mp_err *err, struct mp_source **ret);
+};
+
+/* All borrowed; log, metrics and health may be NULL. */
+struct mp_pipeline_world {
+    const struct mp_env *env;
+    struct mp_log *log;
+    struct mp_metrics *metrics;
+    struct mp_health *health;
+};
+
+struct mp_pipeline;
+
+struct mp_pipeline *mp_pipeline_new(const struct mp_pipeline_options *options,
+                                    const struct mp_pipeline_doors *doors,
+                                    const struct mp_pipeline_world *world);
+/* MP_OK: stopped as asked, or at the source's end; everything read is published. */
+enum mp_code mp_pipeline_run(struct mp_pipeline *pipeline, struct mp_err *err);
+void mp_pipeline_free(struct mp_pipeline *pipeline);
+
+/* Asks run to publish what it has and return; a second call: to return without. Async-signal-safe;
+ * from any thread. */
+void mp_pipeline_stop(struct mp_pipeline *pipeline);
+
+/* Counts since run began; from any thread. */
+struct mp_pipeline_counts {
+    uint64_t records, rows, skipped, quarantined, rescued;
+    uint64_t json_bytes, parquet_bytes, files, flushes;
+};
+struct mp_pipeline_counts mp_pipeline_counts(struct mp_pipeline *pipeline);
+/* /status.json: one JSON object; from any thread. */
+void mp_pipeline_print_status(struct mp_pipeline *pipeline, struct mp_buf *ret);
+
+#endif

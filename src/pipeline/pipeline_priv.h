@@ -1,0 +1,166 @@
+/* pipeline/pipeline_priv.h - the inner door: what ingest and publish share.
+ *
+ * Locks    `lock` guards everything below its line in the struct; `lake_lock` is held around every
+ *          call of the lake (ingest claims partitions, publish does all the rest).
+ * Threads  functions say whose they are.
+ */
+#ifndef MP_PIPELINE_PRIV_H
+#define MP_PIPELINE_PRIV_H
+
+#include "base/arena.h"
+#include "column/transform.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/retry.h"
+#include "pipeline/workers.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define MP_INSERTED_AT MP_STR("_inserted_at")
+
+/* One partition as ingest sees it: what was taken since its last hand-over. */
+struct mp_part {
+    int32_t id;
+    bool lost;           /* its position left the log; sought again, see ingest.c */
+    int64_t start, next; /* first offset not handed over; next to be taken */
+    int64_t timestamp_ms; /* of the newest record taken */
+    int64_t epoch;        /* of our claim, for the mirror's marker */
+    uint64_t records, rows, skipped, quarantined;
+};
+
+/* A table's rows of one batch on their way to files. */
+struct mp_job_table {
+    struct mp_str name;
+    const struct mp_lake_create *create;
+    struct mp_batch *batch; /* NULL: no rows for it */
+    const struct mp_lake_table *table;
+    struct mp_cut cut;
+    struct mp_parquet_rows *rows; /* [cut.count] */
+    struct mp_parquet_chunk **chunks;
+    uint32_t chunk_count;
+    struct mp_parquet_file **files; /* [cut.count] */
+    struct mp_buf *keys;            /* [cut.count] */
+};
+
+enum { MP_JOB_MAIN, MP_JOB_QUARANTINE, MP_JOB_TABLES };
+
+/* A sealed batch with the ranges it was made from; owned by ingest, then by publish. */
+struct mp_job {
+    struct mp_job_table tables[MP_JOB_TABLES];
+    struct mp_lake_range *ranges; /* ascending partitions */
+    struct mp_source_offset *offsets; /* the same as the source stores them */
+    int64_t *newest_ms;               /* [range_count] timestamp of the newest record */
+    uint32_t range_count;
+    const char *trigger; /* size, time or final */
+    uint64_t arrow_bytes, records, rows;
+    uint64_t compressed_bytes;
+    uint64_t rescued[MP_RESCUE_REASONS];
+    uint32_t column_count;
+    struct mp_arena arena; /* partition values */
+};
+
+/* What publish answers; read and cleared by ingest. */
+enum mp_verdict { MP_VERDICT_NONE, MP_VERDICT_REWIND, MP_VERDICT_FAILED };
+
+struct mp_pipeline {
+    struct mp_pipeline_options options;
+    struct mp_pipeline_doors doors;
+    struct mp_pipeline_world world;
+    atomic_int stops; /* how often stop was called */
+
+    struct mp_lake *lake;
+    struct mp_store *store;
+    struct mp_source *source;
+    pthread_mutex_t lake_lock;
+
+    struct mp_segment_pool *pool;
+    struct mp_workers *workers;
+    struct mp_parquet_encoder **encoders; /* [workers] */
+
+    /* ingest's own */
+    struct mp_json *json;
+    struct mp_filter *keep, *drop;
+    uint64_t *keep_matches; /* per listed value, since the last poll */
+    struct mp_part *parts;  /* ascending ids */
+    uint32_t part_count;
+    struct mp_batch *batch, *quarantine;
+    uint64_t batch_since_us; /* when its first record was taken; 0: none yet */
+    uint64_t parts_asked_us; /* when the source was last asked for its partitions */
+    struct mp_log_limit bad_records;
+    struct mp_retry source_retry;
+
+    pthread_t publisher;
+    bool publisher_runs;
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct mp_job *job; /* being published; NULL: publish is idle */
+    bool job_bound;     /* its table is as it needs it: a next batch may be made */
+    bool ending;
+    enum mp_verdict verdict;
+    struct mp_err failure;
+    struct mp_arena live_arena; /* the table as last seen, for new batches */
+    struct mp_schema live;
+    bool live_known; /* there is a table */
+    uint64_t published_at_us, publish_moved_us; /* last flush; last sign of life of publish */
+    atomic_size_t compressed_bytes;
+    struct mp_pipeline_counts counts;
+    struct mp_status_flush {
+        int64_t wall_us, snapshot;
+        uint64_t rows, bytes, files;
+        double seconds;
+        const char *trigger;
+    } flushes[8]; /* a ring */
+    uint64_t flush_count;
+    struct mp_status_error {
+        int64_t wall_us;
+        char text[256];
+    } errors[8]; /* a ring */
+    uint64_t error_count;
+};
+
+/* start.c; ingest's thread */
+
+/* Opens lake, store and source, each with the ladder. */
+enum mp_code mp_start_open(struct mp_pipeline *p, struct mp_err *err);
+/* Takes over every partition the source gives us and that is not ours yet, and seeks it. */
+enum mp_code mp_start_partitions(struct mp_pipeline *p, struct mp_err *err);
+/* Seeks a partition whose position left the log, by the reset policy; counts the gap. */
+enum mp_code mp_start_lost(struct mp_pipeline *p, const struct mp_source_lost *lost,
+                           struct mp_err *err);
+
+/* record.c; ingest's thread */
+
+/* Appends one record to its batch, or settles it otherwise. */
+void mp_record_take(struct mp_pipeline *p, struct mp_part *part, const struct mp_record *record);
+
+/* publish.c; publish's thread */
+void *mp_publish_main(void *pipeline);
+void mp_job_free(struct mp_pipeline *p, struct mp_job *job);
+
+/* encode.c; publish's thread */
+
+/* Cuts the sealed batch and encodes every column on the workers, then puts the files together. */
+enum mp_code mp_encode(struct mp_pipeline *p, struct mp_job *job, struct mp_job_table *table,
+                       struct mp_err *err);
+void mp_encode_free(struct mp_pipeline *p, struct mp_job_table *table);
+
+/* status.c; any thread */
+
+/* Logs a fault that will be retried, and keeps it for the status page. */
+void mp_status_fault(struct mp_pipeline *p, const struct mp_err *err, const char *what,
+                     uint32_t wait_ms);
+void mp_status_flushed(struct mp_pipeline *p, const struct mp_job *job, int64_t snapshot,
+                       uint64_t files, double seconds);
+
+/* Waits, in short steps, unless stop was called twice. False: it was. Serves no one. */
+bool mp_pipeline_wait(struct mp_pipeline *p, uint32_t ms);
+/* Copies the live table for new batches; NULL: there is none. */
+void mp_pipeline_set_live(struct mp_pipeline *p, const struct mp_lake_table *table);
+
+static inline bool mp_pipeline_stopping(struct mp_pipeline *p)
+{
+    return atomic_load(&p->stops) > 0;
+}
+
+#endif

@@ -1,0 +1,347 @@
+/* pipeline/start.c - where to begin: the lake's book of record, the source's mirror, and the log.
+ *
+ * For each partition:
+ *     no row in the lake           what the source stores, else the reset policy
+ *     a row, and no stored offset  the lake
+ *     stored with our marker       the lake (the mirror lags by a flush at most)
+ *     stored without it, ahead     another program went on meanwhile: adopted, and told
+ *     stored without it, behind    the lake, with a warning; offsets_from_source rewinds on purpose
+ * A position that the log does not have any more is moved by the reset policy, and the gap is told.
+ * The claim raises the owner's epoch by compare-and-swap, so that an earlier owner is fenced.
+ */
+#include "base/mem.h"
+#include "pipeline/pipeline_priv.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char logger[] = "millpond.start";
+
+/* Calls `attempt` until it works, with the ladder; faults of `part` show in the readiness. */
+static enum mp_code with_ladder(struct mp_pipeline *p, enum mp_health_part part, const char *what,
+                                enum mp_code (*attempt)(struct mp_pipeline *p, struct mp_err *err),
+                                struct mp_err *err)
+{
+    struct mp_retry retry = {.env = p->world.env, .outage_ms_max = p->options.outage_ms_max};
+    uint32_t wait_ms;
+    enum mp_code code;
+
+    while ((code = attempt(p, err)) != MP_OK) {
+        mp_health_beat(p->world.health);
+        mp_health_part(p->world.health, part, err->text);
+        if (!mp_retry_again(&retry, err, &wait_ms)) {
+            mp_err_add(err, "%s", what);
+            return code;
+        }
+        mp_status_fault(p, err, what, wait_ms);
+        for (uint32_t waited = 0; waited < wait_ms; waited += 100)
+            if (mp_pipeline_stopping(p) || !mp_pipeline_wait(p, 100))
+                return mp_err_set(err, MP_STOPPED, "stopped before it began");
+    }
+    mp_health_part(p->world.health, part, NULL);
+    return MP_OK;
+}
+
+/* Opens the lake (once) and looks at the table. */
+static enum mp_code open_lake(struct mp_pipeline *p, struct mp_err *err)
+{
+    const struct mp_lake_table *table;
+    enum mp_code code = MP_OK;
+
+    if (!p->lake)
+        code = p->doors.open_lake(p->doors.self, err, &p->lake);
+    if (code)
+        return code;
+    code = p->lake->driver->resolve(p->lake, p->options.table, err, &table);
+    if (code && code != MP_NOT_FOUND)
+        return code;
+    mp_pipeline_set_live(p, code ? NULL : table);
+    return MP_OK;
+}
+
+static enum mp_code open_store(struct mp_pipeline *p, struct mp_err *err)
+{
+    return p->doors.open_store(p->doors.self, p->lake->driver->data_path(p->lake), err, &p->store);
+}
+
+static enum mp_code open_source(struct mp_pipeline *p, struct mp_err *err)
+{
+    const int32_t *ids;
+    uint32_t count;
+    enum mp_code code = MP_OK;
+
+    if (!p->source)
+        code = p->doors.open_source(p->doors.self, err, &p->source);
+    return code ? code : p->source->driver->partitions(p->source, err, &ids, &count);
+}
+
+static enum mp_code claim_all(struct mp_pipeline *p, struct mp_err *err)
+{
+    return mp_start_partitions(p, err);
+}
+
+enum mp_code mp_start_open(struct mp_pipeline *p, struct mp_err *err)
+{
+    enum mp_code code;
+
+    code = with_ladder(p, MP_HEALTH_LAKE, "open the lake", open_lake, err);
+    if (code)
+        return code;
+    code = with_ladder(p, MP_HEALTH_STORE, "open the store", open_store, err);
+    if (code)
+        return code;
+    code = with_ladder(p, MP_HEALTH_SOURCE, "open the source", open_source, err);
+    if (code)
+        return code;
+    return with_ladder(p, MP_HEALTH_SOURCE, "take the partitions over", claim_all, err);
+}
+
+static struct mp_part *part_of(struct mp_pipeline *p, int32_t id)
+{
+    for (uint32_t i = 0; i < p->part_count; i++)
+        if (p->parts[i].id == id)
+            return &p->parts[i];
+    return NULL;
+}
+
+/* Everything that is known of one partition when it is taken over. */
+struct takeover {
+    int32_t id;
+    struct mp_lake_position lake;
+    struct mp_source_offset stored;
+    struct mp_source_watermark log;
+    int64_t next;
+};
+
+static bool is_ours(const struct mp_source_offset *stored)
+{
+    return strncmp(stored->metadata, "mp1 ", 4) == 0;
+}
+
+static int64_t by_policy(const struct mp_pipeline *p, const struct takeover *takeover)
+{
+    return p->options.reset == MP_PIPELINE_EARLIEST ? takeover->log.low : takeover->log.high;
+}
+
+/* The offset to go on from, before the log's limits are looked at; -1: the policy decides. */
+static int64_t decide(struct mp_pipeline *p, const struct takeover *t)
+{
+    bool lake = t->lake.next >= 0, stored = t->stored.offset >= 0;
+
+    if (p->options.from_start)
+        return t->log.low;
+    if (!lake || (stored && p->options.offsets_from_source))
+        return stored ? t->stored.offset : MP_OFFSET_NONE;
+    if (!stored || is_ours(&t->stored) || t->stored.offset == t->lake.next)
+        return t->lake.next;
+    if (t->stored.offset > t->lake.next) {
+        mp_log(p->world.log, MP_LOG_WARN, logger,
+               "partition %" PRId32 ": another program committed offset %" PRId64
+               ", the lake has %" PRId64 ": going on from %" PRId64,
+               t->id, t->stored.offset, t->lake.next, t->stored.offset);
+        return t->stored.offset;
+    }
+    mp_log(p->world.log, MP_LOG_WARN, logger,
+           "partition %" PRId32 ": another program committed offset %" PRId64
+           ", but the lake holds all up to %" PRId64
+           ": going on from there (MILLPOND_OFFSETS_FROM=kafka would read them again)",
+           t->id, t->stored.offset, t->lake.next);
+    return t->lake.next;
+}
+
+static void tell_gap(struct mp_pipeline *p, int32_t id, int64_t wanted, int64_t low, int64_t high,
+                     int64_t next)
+{
+    char label[16];
+
+    snprintf(label, sizeof(label), "%" PRId32, id);
+    mp_log(p->world.log, MP_LOG_WARN, logger,
+           "Stale committed offset on %.*s [%" PRId32 "]: %" PRId64 " is outside the log [%" PRId64
+           ", %" PRId64 "), going on from %" PRId64 "%s",
+           MP_STR_ARG(p->options.topic), id, wanted, low, high, next,
+           next > wanted ? "; the records between are gone" : "");
+    if (next > wanted)
+        mp_metric_add(p->world.metrics, MP_M_OFFSET_GAP, label, (double)(next - wanted));
+}
+
+static int64_t within_log(struct mp_pipeline *p, const struct takeover *t, int64_t next)
+{
+    if (next < 0)
+        return by_policy(p, t);
+    if (t->log.low < 0 || t->log.high < 0 || (next >= t->log.low && next <= t->log.high))
+        return next; /* a mark that is not known refuses nothing */
+    tell_gap(p, t->id, next, t->log.low, t->log.high, by_policy(p, t));
+    return by_policy(p, t);
+}
+
+static void add_part(struct mp_pipeline *p, const struct takeover *t)
+{
+    uint32_t at = p->part_count;
+    char label[16];
+
+    p->parts = mp_realloc(p->parts, (p->part_count + 1) * sizeof(*p->parts));
+    for (; at > 0 && p->parts[at - 1].id > t->id; at--)
+        p->parts[at] = p->parts[at - 1];
+    p->parts[at] = (struct mp_part){
+        .id = t->id,
+        .start = t->next,
+        .next = t->next,
+        .timestamp_ms = -1,
+        .epoch = t->lake.epoch + 1,
+    };
+    p->part_count++;
+    snprintf(label, sizeof(label), "%" PRId32, t->id);
+    mp_metric_set(p->world.metrics, MP_M_LAST_COMMITTED_OFFSET, label, (double)t->next);
+    if (t->log.high >= 0)
+        mp_metric_set(p->world.metrics, MP_M_CONSUMER_LAG, label,
+                      (double)(t->log.high > t->next ? t->log.high - t->next : 0));
+}
+
+/* Asks lake, source and log about partitions. */
+static enum mp_code look_up(struct mp_pipeline *p, struct takeover *takeovers, uint32_t count,
+                            struct mp_err *err)
+{
+    struct mp_lake_position *positions = mp_alloc_array(count, sizeof(*positions));
+    struct mp_source_offset *stored = mp_alloc_array(count, sizeof(*stored));
+    struct mp_source_watermark *marks = mp_alloc_array(count, sizeof(*marks));
+    enum mp_code code;
+
+    for (uint32_t i = 0; i < count; i++)
+        positions[i].partition = stored[i].partition = marks[i].partition = takeovers[i].id;
+    pthread_mutex_lock(&p->lake_lock);
+    code = p->lake->driver->positions(p->lake, positions, count, err);
+    pthread_mutex_unlock(&p->lake_lock);
+    if (code)
+        goto out;
+    code = p->source->driver->committed(p->source, stored, count, err);
+    if (code)
+        goto out;
+    code = p->source->driver->watermarks(p->source, marks, count, err);
+    if (code)
+        goto out;
+    for (uint32_t i = 0; i < count; i++) {
+        takeovers[i].lake = positions[i];
+        takeovers[i].stored = stored[i];
+        takeovers[i].log = marks[i];
+    }
+out:
+    mp_free(positions);
+    mp_free(stored);
+    mp_free(marks);
+    return code;
+}
+
+static enum mp_code claim(struct mp_pipeline *p, const struct takeover *takeovers, uint32_t count,
+                          struct mp_err *err)
+{
+    struct mp_lake_claim *claims = mp_alloc_array(count, sizeof(*claims));
+    enum mp_code code;
+
+    for (uint32_t i = 0; i < count; i++)
+        claims[i] = (struct mp_lake_claim){
+            .partition = takeovers[i].id,
+            .read_next = takeovers[i].lake.next,
+            .read_epoch = takeovers[i].lake.epoch,
+            .next = takeovers[i].next,
+        };
+    pthread_mutex_lock(&p->lake_lock);
+    code = p->lake->driver->claim(p->lake, claims, count, err);
+    pthread_mutex_unlock(&p->lake_lock);
+    mp_free(claims);
+    return code;
+}
+
+/* The lake's uuid text is lent until its next call: looked at before anything else is asked. */
+static void tell_recreated(struct mp_pipeline *p, const struct takeover *takeovers, uint32_t count)
+{
+    const struct mp_lake_table *table;
+    char uuid[64] = "";
+    struct mp_err err;
+
+    for (uint32_t i = 0; i < count && !*uuid; i++)
+        if (takeovers[i].lake.next >= 0)
+            snprintf(uuid, sizeof(uuid), "%.*s", MP_STR_ARG(takeovers[i].lake.table_uuid));
+    if (!*uuid)
+        return;
+    pthread_mutex_lock(&p->lake_lock);
+    if (!p->lake->driver->resolve(p->lake, p->options.table, &err, &table) &&
+        !mp_str_eq(table->uuid, mp_str_c(uuid)))
+        mp_log(p->world.log, MP_LOG_WARN, logger,
+               "table %.*s was made anew since these offsets were written: going on from the "
+               "recorded offsets, into the new table",
+               MP_STR_ARG(p->options.table));
+    pthread_mutex_unlock(&p->lake_lock);
+}
+
+static enum mp_code take_over(struct mp_pipeline *p, struct takeover *takeovers, uint32_t count,
+                              struct mp_err *err)
+{
+    enum mp_code code;
+
+    code = look_up(p, takeovers, count, err);
+    if (code)
+        return code;
+    tell_recreated(p, takeovers, count);
+    for (uint32_t i = 0; i < count; i++)
+        takeovers[i].next = within_log(p, &takeovers[i], decide(p, &takeovers[i]));
+    code = claim(p, takeovers, count, err);
+    if (code)
+        return code;
+    for (uint32_t i = 0; i < count; i++) {
+        code = p->source->driver->seek(p->source, takeovers[i].id, takeovers[i].next, err);
+        if (code)
+            return code;
+        add_part(p, &takeovers[i]);
+    }
+    return MP_OK;
+}
+
+enum mp_code mp_start_partitions(struct mp_pipeline *p, struct mp_err *err)
+{
+    struct takeover *takeovers = NULL;
+    const int32_t *ids;
+    uint32_t count, fresh = 0;
+    enum mp_code code;
+
+    p->parts_asked_us = mp_now_mono_us(p->world.env);
+    code = p->source->driver->partitions(p->source, err, &ids, &count);
+    if (code)
+        return code;
+    takeovers = mp_alloc_array(count, sizeof(*takeovers));
+    for (uint32_t i = 0; i < count; i++)
+        if (!part_of(p, ids[i]))
+            takeovers[fresh++].id = ids[i];
+    if (fresh) {
+        code = take_over(p, takeovers, fresh, err);
+        if (!code)
+            mp_log(p->world.log, MP_LOG_INFO, logger, "Assigned partitions: %u of %.*s", p->part_count,
+                   MP_STR_ARG(p->options.topic));
+    }
+    mp_free(takeovers);
+    return code;
+}
+
+enum mp_code mp_start_lost(struct mp_pipeline *p, const struct mp_source_lost *lost,
+                           struct mp_err *err)
+{
+    struct mp_part *part = part_of(p, lost->partition);
+    struct takeover takeover = {.log = {.low = lost->low, .high = lost->high}};
+    int64_t next = by_policy(p, &takeover);
+
+    assert(part);
+    if (!part->lost)
+        tell_gap(p, lost->partition, lost->offset, lost->low, lost->high, next);
+    part->lost = true;
+    /* Going back (the log was made anew) cannot lie in a range that only grows: the next process
+     * takes it over with a claim. */
+    if (next < part->next)
+        return mp_err_set(err, MP_CHANGED,
+                          "topic %.*s partition %" PRId32 " was made anew: its log ends at %" PRId64
+                          ", %" PRId64 " was read; start again to go on from %" PRId64,
+                          MP_STR_ARG(p->options.topic), part->id, lost->high, part->next, next);
+    part->next = next;
+    part->lost = false;
+    return p->source->driver->seek(p->source, lost->partition, next, err);
+}

@@ -1,0 +1,182 @@
+/* pipeline/status.c - what is seen from outside: counts, log lines, the status page. */
+#include "pipeline/pipeline_priv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+static const char logger[] = "millpond.main";
+
+enum { RING = 8 };
+
+void mp_status_fault(struct mp_pipeline *p, const struct mp_err *err, const char *what,
+                     uint32_t wait_ms)
+{
+    struct mp_status_error *error;
+
+    mp_log(p->world.log, MP_LOG_WARN, logger, "Cannot %s: %s; trying again in %.1fs", what,
+           err->text, wait_ms / 1000.0);
+    pthread_mutex_lock(&p->lock);
+    error = &p->errors[p->error_count++ % RING];
+    error->wall_us = mp_now_wall_us(p->world.env);
+    snprintf(error->text, sizeof(error->text), "%s: %s", what, err->text);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void count_rescued(struct mp_pipeline *p, const struct mp_job *job)
+{
+    uint64_t total = 0;
+
+    for (int i = 0; i < MP_RESCUE_REASONS; i++) {
+        if (!job->rescued[i])
+            continue;
+        total += job->rescued[i];
+        mp_metric_add(p->world.metrics, MP_M_RECORDS_RESCUED, mp_rescue_name((enum mp_rescue)i),
+                      (double)job->rescued[i]);
+        mp_log(p->world.log, MP_LOG_WARN, logger, "%" PRIu64 " values rescued: %s", job->rescued[i],
+               mp_rescue_name((enum mp_rescue)i));
+    }
+    p->counts.rescued += total;
+}
+
+static void count_ranges(struct mp_pipeline *p, const struct mp_job *job)
+{
+    int64_t now_ms = mp_now_wall_us(p->world.env) / 1000;
+
+    for (uint32_t i = 0; i < job->range_count; i++) {
+        struct mp_source_watermark mark = {.partition = job->ranges[i].partition};
+        char label[16];
+
+        snprintf(label, sizeof(label), "%" PRId32, job->ranges[i].partition);
+        mp_metric_set(p->world.metrics, MP_M_LAST_COMMITTED_OFFSET, label,
+                      (double)job->ranges[i].next);
+        if (job->newest_ms[i] >= 0)
+            mp_metric_set(p->world.metrics, MP_M_PARTITION_FRESHNESS, label,
+                          (double)(now_ms - job->newest_ms[i]) / 1000);
+        p->source->driver->watermarks_seen(p->source, &mark, 1);
+        if (mark.high >= 0)
+            mp_metric_set(p->world.metrics, MP_M_CONSUMER_LAG, label,
+                          (double)(mark.high > job->ranges[i].next
+                                       ? mark.high - job->ranges[i].next
+                                       : 0));
+        p->counts.skipped += job->ranges[i].skipped;
+        p->counts.quarantined += job->ranges[i].quarantined;
+    }
+}
+
+void mp_status_flushed(struct mp_pipeline *p, const struct mp_job *job, int64_t snapshot,
+                       uint64_t files, double seconds)
+{
+    struct mp_metrics *metrics = p->world.metrics;
+    uint64_t now = mp_now_mono_us(p->world.env);
+    struct mp_status_flush *flush;
+
+    mp_health_flushed(p->world.health);
+    pthread_mutex_lock(&p->lock);
+    count_ranges(p, job);
+    count_rescued(p, job);
+    p->counts.rows += job->rows;
+    p->counts.files += files;
+    p->counts.parquet_bytes += job->compressed_bytes;
+    p->counts.flushes++;
+    flush = &p->flushes[p->flush_count++ % RING];
+    *flush = (struct mp_status_flush){
+        .wall_us = mp_now_wall_us(p->world.env),
+        .snapshot = snapshot,
+        .rows = job->rows,
+        .bytes = job->compressed_bytes,
+        .files = files,
+        .seconds = seconds,
+        .trigger = job->trigger,
+    };
+    p->published_at_us = now;
+    pthread_mutex_unlock(&p->lock);
+    if (!files)
+        return; /* only offsets moved: no flush as dashboards count them */
+    mp_log(p->world.log, MP_LOG_INFO, logger,
+           "Flush: %" PRIu64 " records, %" PRIu64 " bytes, %u columns, write=%.2fs, elapsed=%.1fs",
+           job->rows, job->arrow_bytes, job->column_count, seconds, seconds);
+    mp_metric_add(metrics, MP_M_RECORDS_WRITTEN, NULL, (double)job->rows);
+    mp_metric_add(metrics, MP_M_BATCHES_FLUSHED, job->trigger, 1);
+    mp_metric_add(metrics, MP_M_BYTES, "arrow", (double)job->arrow_bytes);
+    mp_metric_add(metrics, MP_M_BYTES, "parquet", (double)job->compressed_bytes);
+    mp_metric_observe(metrics, MP_M_FLUSH_DURATION, NULL, seconds);
+    mp_metric_observe(metrics, MP_M_FLUSH_SIZE_BYTES, NULL, (double)job->arrow_bytes);
+    mp_metric_observe(metrics, MP_M_FLUSH_SIZE_RECORDS, NULL, (double)job->rows);
+    mp_metric_observe(metrics, MP_M_FLUSH_FILES, NULL, (double)files);
+    for (int t = 0; t < MP_JOB_TABLES; t++)
+        for (uint32_t i = 0; i < job->tables[t].cut.count; i++)
+            mp_metric_observe(metrics, MP_M_FLUSH_FILE_ROWS, NULL,
+                              job->tables[t].cut.files[i].count);
+}
+
+struct mp_pipeline_counts mp_pipeline_counts(struct mp_pipeline *p)
+{
+    struct mp_pipeline_counts counts;
+
+    pthread_mutex_lock(&p->lock);
+    counts = p->counts;
+    pthread_mutex_unlock(&p->lock);
+    return counts;
+}
+
+/* "2024-01-05T10:11:12Z" of a wall clock. */
+static void print_time(int64_t wall_us, struct mp_buf *ret)
+{
+    time_t seconds = (time_t)(wall_us / 1000000);
+    struct tm parts;
+    char text[32];
+
+    gmtime_r(&seconds, &parts);
+    strftime(text, sizeof(text), "\"%Y-%m-%dT%H:%M:%SZ\"", &parts);
+    mp_buf_add_c(ret, text);
+}
+
+void mp_pipeline_print_status(struct mp_pipeline *p, struct mp_buf *ret)
+{
+    uint64_t flushes, errors;
+
+    mp_buf_add_c(ret, "{\"topic\":");
+    mp_buf_add_json(ret, p->options.topic);
+    mp_buf_add_c(ret, ",\"table\":");
+    mp_buf_add_json(ret, p->options.table);
+    mp_buf_add_byte(ret, ',');
+    if (p->world.health)
+        mp_health_print_json(p->world.health, ret);
+    pthread_mutex_lock(&p->lock);
+    mp_buf_printf(ret,
+                  ",\"records\":%" PRIu64 ",\"rows\":%" PRIu64 ",\"skipped\":%" PRIu64
+                  ",\"quarantined\":%" PRIu64 ",\"rescued\":%" PRIu64 ",\"json_bytes\":%" PRIu64
+                  ",\"parquet_bytes\":%" PRIu64 ",\"files\":%" PRIu64 ",\"flushes\":%" PRIu64,
+                  p->counts.records, p->counts.rows, p->counts.skipped, p->counts.quarantined,
+                  p->counts.rescued, p->counts.json_bytes, p->counts.parquet_bytes,
+                  p->counts.files, p->counts.flushes);
+    mp_buf_printf(ret, ",\"memory_bytes\":{\"columns\":%zu,\"compressed\":%zu}",
+                  mp_segment_pool_bytes(p->pool), (size_t)atomic_load(&p->compressed_bytes));
+    mp_buf_add_c(ret, ",\"last_flushes\":[");
+    flushes = p->flush_count < RING ? p->flush_count : RING;
+    for (uint64_t i = 0; i < flushes; i++) {
+        const struct mp_status_flush *flush = &p->flushes[(p->flush_count - 1 - i) % RING];
+
+        mp_buf_add_c(ret, i ? ",{\"at\":" : "{\"at\":");
+        print_time(flush->wall_us, ret);
+        mp_buf_printf(ret,
+                      ",\"snapshot\":%" PRId64 ",\"rows\":%" PRIu64 ",\"files\":%" PRIu64
+                      ",\"bytes\":%" PRIu64 ",\"seconds\":%.3f,\"trigger\":\"%s\"}",
+                      flush->snapshot, flush->rows, flush->files, flush->bytes, flush->seconds,
+                      flush->trigger);
+    }
+    mp_buf_add_c(ret, "],\"last_errors\":[");
+    errors = p->error_count < RING ? p->error_count : RING;
+    for (uint64_t i = 0; i < errors; i++) {
+        const struct mp_status_error *error = &p->errors[(p->error_count - 1 - i) % RING];
+
+        mp_buf_add_c(ret, i ? ",{\"at\":" : "{\"at\":");
+        print_time(error->wall_us, ret);
+        mp_buf_add_c(ret, ",\"text\":");
+        mp_buf_add_json(ret, mp_str_c(error->text));
+        mp_buf_add_byte(ret, '}');
+    }
+    mp_buf_add_c(ret, "]}\n");
+    pthread_mutex_unlock(&p->lock);
+}

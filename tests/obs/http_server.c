@@ -1,0 +1,297 @@
+/* The HTTP server, spoken to byte by byte. */
+#include "harness/test.h"
+#include "net/http_server.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static atomic_uint calls;
+
+/* Routes as the daemon has them, and an echo. */
+static void handle(void *self, const struct mp_http_request *request, struct mp_http_response *ret)
+{
+    CHECK(self == &calls);
+    atomic_fetch_add(&calls, 1);
+    if (mp_str_eq(request->path, MP_STR("/echo"))) {
+        ret->status = 200;
+        ret->content_type = "text/plain";
+        mp_buf_printf(&ret->body, "%.*s %.*s?%.*s ", MP_STR_ARG(request->method),
+                      MP_STR_ARG(request->path), MP_STR_ARG(request->query));
+        mp_buf_add_str(&ret->body, request->body);
+    } else if (!mp_str_eq(request->method, MP_STR("GET"))) {
+        ret->status = 501;
+    } else if (mp_str_eq(request->path, MP_STR("/healthz")) && !request->query.size) {
+        ret->status = 200;
+        mp_buf_add_c(&ret->body, "ok poll=0.1s ago flush=never\n");
+    } else if (mp_str_eq(request->path, MP_STR("/slow"))) {
+        usleep(400000);
+        ret->status = 200;
+        mp_buf_add_c(&ret->body, "slow");
+    } else if (mp_str_eq(request->path, MP_STR("/large"))) {
+        ret->status = 200;
+        for (int i = 0; i < 100000; i++)
+            mp_buf_add_c(&ret->body, "0123456789");
+    } else {
+        ret->status = 404;
+    }
+}
+
+static struct mp_http_server *open_server(uint32_t threads)
+{
+    struct mp_http_server_options options = {.address = "127.0.0.1",
+                                             .threads = threads,
+                                             .body_bytes_max = 1000,
+                                             .handle = handle,
+                                             .self = &calls};
+    struct mp_http_server *server = NULL;
+    struct mp_err err = {0};
+
+    CHECK_OK(mp_http_server_open(&options, &err, &server), err);
+    CHECK(mp_http_server_port(server) > 0);
+    return server;
+}
+
+static int dial(const struct mp_http_server *server)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons(mp_http_server_port(server)),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    CHECK(fd >= 0);
+    CHECK_INT(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    return fd;
+}
+
+static void say(int fd, const char *text)
+{
+    CHECK_INT(send(fd, text, strlen(text), MSG_NOSIGNAL), (int64_t)strlen(text));
+}
+
+/* Reads one answer: head, then as many bytes as it promises (none for HEAD). */
+static struct mp_str hear(int fd, bool head_only)
+{
+    static char text[1 << 21];
+    size_t used = 0, want = 0;
+    char *end;
+
+    for (;;) {
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        ssize_t got;
+
+        text[used] = 0;
+        end = strstr(text, "\r\n\r\n");
+        if (end) {
+            const char *length = strcasestr(text, "\r\nContent-Length: ");
+
+            want = (size_t)(end + 4 - text);
+            if (length && length < end && !head_only)
+                want += strtoul(length + 18, NULL, 10);
+            if (used >= want)
+                break;
+        }
+        CHECK_INT(poll(&ready, 1, 5000), 1);
+        got = recv(fd, text + used, sizeof(text) - 1 - used, 0);
+        if (got <= 0)
+            break;
+        used += (size_t)got;
+    }
+    CHECK_INT(used, want);
+    text[used] = 0;
+    return mp_str_n(text, used);
+}
+
+static bool has(struct mp_str text, const char *part)
+{
+    return strstr(text.data, part) != NULL; /* hear ends it with a NUL */
+}
+
+static struct mp_str ask(const struct mp_http_server *server, const char *text)
+{
+    int fd = dial(server);
+    struct mp_str answer;
+
+    say(fd, text);
+    answer = hear(fd, strncmp(text, "HEAD", 4) == 0);
+    close(fd);
+    return answer;
+}
+
+static void answers_by_route(void)
+{
+    struct mp_http_server *server = open_server(2);
+    struct mp_str answer;
+
+    answer = ask(server, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK(mp_str_starts(answer, MP_STR("HTTP/1.1 200 ")));
+    CHECK(has(answer, "\r\n\r\nok poll=0.1s ago flush=never\n"));
+    CHECK(!has(answer, "Content-Type"));
+    answer = ask(server, "GET /healthz?x=1 HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK(mp_str_starts(answer, MP_STR("HTTP/1.1 404 ")));
+    CHECK(has(answer, "Content-Length: 0\r\n"));
+    answer = ask(server, "GET /healthz/ HTTP/1.0\r\n\r\n");
+    CHECK(mp_str_starts(answer, MP_STR("HTTP/1.")));
+    CHECK(has(answer, " 404 "));
+    answer = ask(server, "POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc");
+    CHECK(mp_str_starts(answer, MP_STR("HTTP/1.1 501 ")));
+    answer = ask(server, "HEAD /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK(mp_str_starts(answer, MP_STR("HTTP/1.1 200 ")));
+    CHECK(has(answer, "Content-Length: 29\r\n"));
+    answer = ask(server, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK(answer.size > 1000000);
+    mp_http_server_close(server);
+}
+
+static void hands_on_bodies_and_queries(void)
+{
+    struct mp_http_server *server = open_server(1);
+    struct mp_str answer;
+    char text[2048], body[1200];
+    unsigned before;
+
+    answer =
+        ask(server, "PUT /echo?a=%20b&c HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello");
+    CHECK(has(answer, "Content-Type: text/plain\r\n"));
+    CHECK(has(answer, "\r\n\r\nPUT /echo?a=%20b&c hello"));
+    answer = ask(server, "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                         "3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n");
+    CHECK(has(answer, "\r\n\r\nPOST /echo? abcdefg"));
+    memset(body, 'b', sizeof(body));
+    before = atomic_load(&calls);
+    snprintf(text, sizeof(text),
+             "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n%.*s", 1001, body);
+    answer = ask(server, text);
+    CHECK(mp_str_starts(answer, MP_STR("HTTP/1.1 413 ")));
+    snprintf(text, sizeof(text),
+             "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n%.*s\r\n"
+             "0\r\n\r\n",
+             1001, body);
+    answer = ask(server, text);
+    CHECK(mp_str_starts(answer, MP_STR("HTTP/1.1 413 ")));
+    CHECK_INT(atomic_load(&calls), before); /* the handler saw neither */
+    snprintf(text, sizeof(text),
+             "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n%.*s", 1000, body);
+    answer = ask(server, text);
+    CHECK(mp_str_starts(answer, MP_STR("HTTP/1.1 200 ")));
+    mp_http_server_close(server);
+}
+
+static void keeps_a_connection(void)
+{
+    struct mp_http_server *server = open_server(1);
+    int fd = dial(server);
+
+    for (int i = 0; i < 50; i++) {
+        say(fd, "GET /echo?i HTTP/1.1\r\nHost: x\r\n\r\n");
+        CHECK(has(hear(fd, false), "\r\n\r\nGET /echo?i "));
+    }
+    say(fd, "GET /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    hear(fd, false);
+    CHECK_INT(recv(fd, (char[1]){0}, 1, 0), 0);
+    close(fd);
+    mp_http_server_close(server);
+}
+
+static void slow_clients_hold_nobody_up(void)
+{
+    struct mp_http_server *server = open_server(1);
+    int slow[40];
+
+    for (int i = 0; i < 40; i++) {
+        slow[i] = dial(server);
+        say(slow[i],
+            i % 2 ? "GET /heal" : "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nab");
+    }
+    for (int i = 0; i < 20; i++)
+        CHECK(has(ask(server, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"), "\r\n\r\nok "));
+    say(slow[1], "thz HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK(has(hear(slow[1], false), "\r\n\r\nok "));
+    say(slow[0], "cdefghi");
+    CHECK(has(hear(slow[0], false), "\r\n\r\nPOST /echo? abcdefghi"));
+    for (int i = 0; i < 40; i++)
+        close(slow[i]);
+    mp_http_server_close(server); /* half requests are no reason to wait */
+}
+
+static void survives_nonsense(void)
+{
+    struct mp_http_server *server = open_server(1);
+    static char long_line[200000];
+    int fd;
+
+    memset(long_line, 'a', sizeof(long_line) - 1);
+    CHECK_STR(ask(server, "NONSENSE\r\n\r\n"), MP_STR("")); /* closed */
+    fd = dial(server);
+    if (send(fd, long_line, sizeof(long_line) - 1, MSG_NOSIGNAL) > 0)
+        CHECK(hear(fd, false).size == 0 || true);
+    close(fd);
+    fd = dial(server);
+    close(fd);
+    CHECK(has(ask(server, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"), "\r\n\r\nok "));
+    mp_http_server_close(server);
+}
+
+static void *close_it(void *server)
+{
+    mp_http_server_close(server);
+    return NULL;
+}
+
+static void finishes_what_runs_when_closed(void)
+{
+    struct mp_http_server *server = open_server(2);
+    unsigned before = atomic_load(&calls);
+    pthread_t thread;
+    int fd = dial(server);
+
+    say(fd, "GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+    while (atomic_load(&calls) == before)
+        usleep(1000);
+    CHECK_INT(pthread_create(&thread, NULL, close_it, server), 0);
+    CHECK(has(hear(fd, false), "\r\n\r\nslow"));
+    pthread_join(thread, NULL);
+    close(fd);
+    mp_http_server_close(NULL);
+}
+
+static void tells_why_it_cannot_listen(void)
+{
+    struct mp_http_server *server = open_server(1), *second = NULL;
+    struct mp_http_server_options options = {.address = "127.0.0.1",
+                                             .port = mp_http_server_port(server),
+                                             .handle = handle,
+                                             .self = &calls};
+    struct mp_err err = {0};
+    char want[64];
+
+    CHECK_INT(mp_http_server_open(&options, &err, &second), MP_BAD_CONFIG);
+    snprintf(want, sizeof(want), "listen on port %u: Address already in use", options.port);
+    CHECK_STR(mp_str_c(err.text), mp_str_c(want));
+    mp_http_server_close(server);
+    options.address = "nowhere";
+    CHECK_INT(mp_http_server_open(&options, &err, &second), MP_BAD_CONFIG);
+    options.address = NULL; /* all interfaces, IPv4 among them */
+    options.port = 0;
+    CHECK_OK(mp_http_server_open(&options, &err, &second), err);
+    CHECK(has(ask(second, "GET /echo HTTP/1.1\r\nHost: x\r\n\r\n"), "\r\n\r\nGET /echo? "));
+    mp_http_server_close(second);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test tests[] = {
+        TEST(answers_by_route),           TEST(hands_on_bodies_and_queries),
+        TEST(keeps_a_connection),         TEST(slow_clients_hold_nobody_up),
+        TEST(survives_nonsense),          TEST(finishes_what_runs_when_closed),
+        TEST(tells_why_it_cannot_listen),
+    };
+
+    return test_main(argc, argv, tests, sizeof(tests) / sizeof(*tests));
+}

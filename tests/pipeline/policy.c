@@ -1,0 +1,267 @@
+/* What the pipeline decides: where to start, what to do when others interfere. */
+#include "world.h"
+
+#include "base/err.h"
+
+static struct world world;
+
+static int64_t next_of(int32_t partition)
+{
+    return mp_fake_next(world.catalog, partition);
+}
+
+static enum mp_code run(struct mp_err *err)
+{
+    *err = (struct mp_err){0};
+    mp_fake_log_end(world.log);
+    return world_run(&world, 0, err);
+}
+
+static void rows_land_and_offsets_are_mirrored(void)
+{
+    int64_t next[2];
+    struct mp_err err;
+    struct mp_source_offset stored;
+
+    world_open(&world, 2, 1);
+    world_add(&world, 0, 100);
+    world_add(&world, 1, 1); /* offset 0 is not "none" */
+    CHECK_OK(run(&err), err);
+    CHECK_INT(world_check(&world, next), 101);
+    CHECK_INT(next[0], 100);
+    CHECK_INT(next[1], 1);
+    stored = mp_fake_log_committed(world.log, 0);
+    CHECK_INT(stored.offset, 100);
+    CHECK_STR(mp_str_c(stored.metadata), MP_STR("mp1 1 100"));
+    /* again: nothing is added */
+    CHECK_OK(run(&err), err);
+    CHECK_INT(world_check(&world, next), 101);
+    world_close(&world);
+}
+
+static void skipped_records_advance_offsets_without_a_snapshot(void)
+{
+    int64_t next[1];
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    for (int i = 0; i < 5; i++)
+        mp_fake_log_add(world.log, 0, MP_STR("k"), mp_str_n(NULL, 0), 1);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(world_check(&world, next), 0);
+    CHECK_INT(next[0], 5);
+    CHECK_INT(mp_fake_commit(world.catalog, 0)->snapshot, -1);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_SKIPPED, "tombstone"), 5);
+    world_close(&world);
+}
+
+static void bad_records_go_to_the_quarantine_table(void)
+{
+    int64_t next[1];
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 3);
+    mp_fake_log_add(world.log, 0, MP_STR("k"), MP_STR("{\"a\":"), 1);
+    mp_fake_log_add(world.log, 0, MP_STR("k"), MP_STR(""), 1);
+    mp_fake_log_add(world.log, 0, MP_STR("k"), MP_STR("[1]"), 1);
+    world_add(&world, 0, 2);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(world_check(&world, next), 5);
+    CHECK_INT(next[0], 8);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_QUARANTINED, "syntax"), 1);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_QUARANTINED, "empty"), 1);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_QUARANTINED, "not_object"), 1);
+    world_close(&world);
+}
+
+static void commit_as_python(int64_t offset)
+{
+    struct mp_source_offset stored = {.partition = 0, .offset = offset};
+
+    mp_fake_log_commit(world.log, &stored);
+}
+
+/* C, then another program, then C: what the other did is neither read again nor skipped. */
+static void another_programs_offsets_are_adopted_when_ahead(void)
+{
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 100);
+    commit_as_python(40); /* it ran before us: we go on from there */
+    CHECK_OK(run(&err), err);
+    CHECK_INT(mp_fake_commit(world.catalog, 0)->ranges[0].first, 40);
+    CHECK_INT(next_of(0), 100);
+    world_add(&world, 0, 100);
+    commit_as_python(150); /* and in between */
+    CHECK_OK(run(&err), err);
+    CHECK_INT(next_of(0), 200);
+    for (uint32_t i = 0; i < mp_fake_commit_count(world.catalog); i++)
+        CHECK(mp_fake_commit(world.catalog, i)->ranges[0].first < 100 ||
+              mp_fake_commit(world.catalog, i)->ranges[0].first >= 150);
+    /* behind: the lake wins, unless we are told otherwise */
+    commit_as_python(20);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(next_of(0), 200);
+    CHECK_INT(mp_fake_log_committed(world.log, 0).offset, 20);
+    world.options.offsets_from_source = true;
+    CHECK_OK(run(&err), err);
+    CHECK_INT(mp_fake_commit(world.catalog, mp_fake_commit_count(world.catalog) - 1)->ranges[0].next,
+              200);
+    CHECK_INT(next_of(0), 200);
+    world_close(&world);
+}
+
+static void the_group_may_be_gone(void)
+{
+    int64_t next[1];
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 50);
+    CHECK_OK(run(&err), err);
+    commit_as_python(MP_OFFSET_NONE); /* nothing is stored any more */
+    world_add(&world, 0, 50);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(world_check(&world, next), 100);
+    world_close(&world);
+}
+
+static void offsets_that_left_the_log_are_counted(void)
+{
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 50);
+    CHECK_OK(run(&err), err);
+    world_add(&world, 0, 100);
+    mp_fake_log_truncate(world.log, 0, 90);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(next_of(0), 150);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_OFFSET_GAP, "0"), 40);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_WRITTEN, NULL), 50 + 60);
+    world_close(&world);
+}
+
+static void latest_starts_at_the_end(void)
+{
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world.options.reset = MP_PIPELINE_LATEST;
+    world_add(&world, 0, 50);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(next_of(0), 50);
+    CHECK_INT(mp_fake_commit_count(world.catalog), 0);
+    world_close(&world);
+}
+
+static void a_stolen_partition_fences(void)
+{
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 50);
+    mp_fake_fail(world.catalog, MP_FAKE_APPEND, 1, MP_IO, false); /* while it waits to retry ... */
+    mp_fake_fail(world.catalog, MP_FAKE_APPEND, 2, MP_FENCED, false);
+    CHECK_INT(run(&err), MP_FENCED);
+    CHECK_INT(mp_fake_commit_count(world.catalog), 0);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_FENCED, NULL), 1);
+    CHECK_INT(mp_memory_counts(world.disk).objects, 0); /* our file is taken away again */
+    world_close(&world);
+}
+
+static void a_changed_table_is_read_again_from_the_source(void)
+{
+    int64_t next[1];
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world.options.flush_bytes = 1 << 20;
+    world_add(&world, 0, 50);
+    mp_fake_fail(world.catalog, MP_FAKE_APPEND, 1, MP_CHANGED, false);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(world_check(&world, next), 50);
+    CHECK_INT(next[0], 50);
+    world_close(&world);
+}
+
+static void an_outage_is_ridden_out_and_ends(void)
+{
+    int64_t next[1];
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 50);
+    for (uint32_t i = 1; i <= 10; i++)
+        mp_fake_fail(world.catalog, MP_FAKE_APPEND, i, MP_TIMEOUT, false);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(world_check(&world, next), 50);
+    CHECK_INT(mp_memory_counts(world.disk).put_calls,
+              mp_fake_commit_count(world.catalog)); /* uploaded once each */
+    world_add(&world, 0, 50);
+    world.options.outage_ms_max = 60000;
+    for (uint32_t i = 1; i <= 30; i++)
+        mp_fake_fail(world.catalog, MP_FAKE_APPEND, i, MP_TIMEOUT, false);
+    CHECK_INT(run(&err), MP_TIMEOUT);
+    CHECK_INT(next_of(0), 50);
+    world_close(&world);
+}
+
+static void a_refused_upload_commits_nothing(void)
+{
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 50);
+    mp_memory_fault_nth(world.disk, MP_MEMORY_PUT, 1, MP_MEMORY_REFUSE);
+    CHECK_INT(run(&err), MP_REFUSED);
+    CHECK_INT(next_of(0), 0);
+    CHECK_INT(mp_fake_commit_count(world.catalog), 0);
+    CHECK_INT(mp_fake_log_committed(world.log, 0).offset, MP_OFFSET_NONE);
+    world_close(&world);
+}
+
+static void filters_skip_and_count(void)
+{
+    static const int64_t integers[] = {1};
+    static const struct mp_str texts[] = {MP_STR_INIT("1")};
+    struct mp_filter_options keep = {
+        .field = MP_STR("team"), .integer = true, .integers = integers, .texts = texts, .count = 1};
+    int64_t next[1];
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world.options.keep = &keep;
+    mp_fake_log_add(world.log, 0, MP_STR("k"), MP_STR("{\"team\":1}"), 1);
+    mp_fake_log_add(world.log, 0, MP_STR("k"), MP_STR("{\"team\":2}"), 1);
+    mp_fake_log_add(world.log, 0, MP_STR("k"), MP_STR("{\"a\":2}"), 1);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(world_check(&world, next), 1);
+    CHECK_INT(next[0], 3);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_FILTER_MATCHED, "1"), 1);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_SKIPPED, "filter_excluded"), 1);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_SKIPPED, "filter_field_missing"), 1);
+    world_close(&world);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test tests[] = {
+        TEST(rows_land_and_offsets_are_mirrored),
+        TEST(skipped_records_advance_offsets_without_a_snapshot),
+        TEST(bad_records_go_to_the_quarantine_table),
+        TEST(another_programs_offsets_are_adopted_when_ahead),
+        TEST(the_group_may_be_gone),
+        TEST(offsets_that_left_the_log_are_counted),
+        TEST(latest_starts_at_the_end),
+        TEST(a_stolen_partition_fences),
+        TEST(a_changed_table_is_read_again_from_the_source),
+        TEST(an_outage_is_ridden_out_and_ends),
+        TEST(a_refused_upload_commits_nothing),
+        TEST(filters_skip_and_count),
+    };
+
+    return test_main(argc, argv, tests, sizeof(tests) / sizeof(*tests));
+}
