@@ -25,7 +25,7 @@ char *mp_buf_reserve(struct mp_buf *buf, size_t more)
         buf->data = mp_realloc(buf->data, want);
         buf->capacity = want;
     }
-    return buf->data + buf->size;
+    return buf->capacity ? buf->data + buf->size : NULL;
 }
 
 void mp_buf_add(struct mp_buf *buf, const void *data, size_t size)

@@ -21,9 +21,9 @@ enum mp_metric {
     MP_M_COUNT
 };
 
-#define MP_METRICS_CONTENT_TYPE   "text/plain; version=1.0.0; charset=utf-8"
-#define MP_METRICS_PAGE_BYTES_MAX ((size_t)64 * 1024 * 1024) /* a good max for the page's buffer   \
-                                                              */
+#define MP_METRICS_CONTENT_TYPE "text/plain; version=1.0.0; charset=utf-8"
+/* A good max for the page's buffer. */
+#define MP_METRICS_PAGE_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
 struct mp_metrics;
 

@@ -44,14 +44,14 @@ static enum boundary_order order_of(struct mp_layout layout, const struct mp_pag
     return up ? ASCENDING : down ? DESCENDING : UNORDERED;
 }
 
-bool mp_index_columns(struct mp_layout layout, const struct mp_page_record *pages, uint32_t count,
+void mp_index_columns(struct mp_layout layout, const struct mp_page_record *pages, uint32_t count,
                       struct mp_buf *ret)
 {
     struct mp_thrift thrift = {.out = ret};
 
     for (uint32_t i = 0; i < count; i++)
         if (pages[i].nans || pages[i].bounds_lost)
-            return false;
+            return;
     *ret = MP_BUF_INIT(INDEX_BYTES_MAX);
     mp_thrift_begin(&thrift);
     mp_thrift_list(&thrift, 1, MP_THRIFT_TRUE, count);
@@ -67,7 +67,6 @@ bool mp_index_columns(struct mp_layout layout, const struct mp_page_record *page
     for (uint32_t i = 0; i < count; i++)
         mp_thrift_add_i64(&thrift, pages[i].nulls);
     mp_thrift_end(&thrift);
-    return true;
 }
 
 void mp_index_offsets(const struct mp_parquet_chunk *chunk, uint64_t offset, struct mp_buf *ret)

@@ -1,7 +1,8 @@
 /* parquet/page.c - a page: its body through the codec, its header in front, in memory of its size.
  *
- * Data pages are V1: levels and values are compressed together. (V2 would leave the levels out;
- * with zstd that changes nothing one could measure, and V1 is what every reader knows.)
+ * Data pages are V1: levels and values are compressed together, so values are copied behind their
+ * levels first. V2 leaves the levels out and would save that copy, 2 % of the codec's time; V1 is
+ * what every reader knows.
  *
  * After  Parquet "Data Pages", "Compression"; parquet.thrift: PageHeader.
  */

@@ -404,8 +404,8 @@ void *mp_scratch_grow(void *memory, size_t *capacity, size_t need, size_t elemen
 
 /* ---- index ----------------------------------------------------------------------------------- */
 
-/* Writes the ColumnIndex of a chunk's pages; false: it has none. */
-bool mp_index_columns(struct mp_layout layout, const struct mp_page_record *pages, uint32_t count,
+/* Writes the ColumnIndex of a chunk's pages; leaves ret as it is where there can be none. */
+void mp_index_columns(struct mp_layout layout, const struct mp_page_record *pages, uint32_t count,
                       struct mp_buf *ret);
 /* Writes the OffsetIndex of a chunk whose first data page stands at `offset`. */
 void mp_index_offsets(const struct mp_parquet_chunk *chunk, uint64_t offset, struct mp_buf *ret);

@@ -283,10 +283,11 @@ enum mp_code mp_xml_walk(struct mp_str xml,
                          void *self, struct mp_err *err)
 {
     struct mp_str mark = MP_STR("\xef\xbb\xbf"); /* a byte order mark, as UTF-8 */
+    const char *begin = xml.data ? xml.data : "";
     struct walker w = {
-        .begin = xml.data,
-        .at = xml.data,
-        .end = xml.data + xml.size,
+        .begin = begin,
+        .at = begin,
+        .end = begin + xml.size,
         .text = MP_BUF_INIT(MP_XML_TEXT_MAX),
         .visit = visit,
         .self = self,
@@ -294,8 +295,6 @@ enum mp_code mp_xml_walk(struct mp_str xml,
     };
     enum mp_code code = MP_OK;
 
-    if (xml.size == 0)
-        return mp_err_set(err, MP_BAD_DATA, "xml: no bytes");
     if (looking_at(&w, mark))
         w.at += mark.size;
     while (!code && !w.ended && w.at < w.end) {
@@ -340,7 +339,8 @@ bool mp_xml_text(struct mp_str xml, struct mp_str path, char *ret, size_t ret_si
 
 struct mp_str mp_xml_root(struct mp_str xml)
 {
-    struct walker w = {.begin = xml.data, .at = xml.data, .end = xml.data + xml.size};
+    const char *begin = xml.data ? xml.data : "";
+    struct walker w = {.begin = begin, .at = begin, .end = begin + xml.size};
     struct mp_str over;
 
     while (w.at < w.end) {

@@ -4,6 +4,7 @@
 #include "harness/test.h"
 #include "parquet/parquet_priv.h"
 
+#include <pthread.h>
 #include <stdio.h>
 
 enum { ROWS_MAX = 120000, CHUNKS_MAX = 64 };
@@ -316,6 +317,55 @@ static void a_dictionary_stays_below_its_limit(void)
     free_chunks();
 }
 
+struct worker {
+    pthread_t thread;
+    struct mp_parquet_chunk *chunks[2];
+    enum mp_code code;
+};
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    struct mp_parquet_options options = {.codec = MP_CODEC_ZSTD};
+    struct mp_parquet_encoder *encoder = mp_parquet_encoder_new(&options);
+    struct mp_parquet_rows file = {NULL, 30000};
+    struct mp_parquet_cut cut = {&file, 1, 20000};
+    struct mp_column mine = {
+        .name = MP_STR("c"), .type = MP_TYPE(INT64), .rows = 30000, .values = 30000};
+
+    for (int64_t i = 0; i < 30000; i++) {
+        int64_t value = i * i % 1009;
+
+        memcpy(mp_segment_append(pool, &mine.segments, 8), &value, 8);
+    }
+    worker->code = mp_parquet_encode(encoder, pool, &mine, &cut, NULL, worker->chunks);
+    mp_parquet_encoder_free(encoder);
+    return NULL;
+}
+
+static void two_threads_share_nothing_but_the_pool(void)
+{
+    struct worker workers[2] = {0};
+
+    begin_column(MP_TYPE(INT64));
+    for (int i = 0; i < 2; i++)
+        CHECK_INT(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(workers[i].thread, NULL);
+    CHECK_INT(workers[0].code, MP_OK);
+    CHECK_INT(workers[1].code, MP_OK);
+    for (int group = 0; group < 2; group++) {
+        const struct mp_parquet_chunk *a = workers[0].chunks[group];
+        const struct mp_parquet_chunk *b = workers[1].chunks[group];
+
+        CHECK_STR(mp_str_n(a->pages[0].data, a->pages[0].size),
+                  mp_str_n(b->pages[0].data, b->pages[0].size));
+    }
+    CHECK_INT(mp_segment_pool_bytes(pool), 0);
+    for (int i = 0; i < 4; i++)
+        mp_parquet_chunk_free(workers[i / 2].chunks[i % 2]);
+}
+
 static void groups_round_up(void)
 {
     struct mp_parquet_rows files[3] = {{NULL, 0}, {NULL, 10}, {NULL, 11}};
@@ -496,6 +546,7 @@ int main(int argc, char **argv)
         TEST(a_dictionary_where_values_repeat_and_none_for_unique_ones),
         TEST(unique_values_are_given_up_early),
         TEST(a_dictionary_stays_below_its_limit),
+        TEST(two_threads_share_nothing_but_the_pool),
         TEST(groups_round_up),
         TEST(pages_end_by_bytes_and_by_rows),
         TEST(a_large_value_has_a_page_of_its_own),

@@ -52,10 +52,10 @@ static struct mp_store_object read_object(const char *key, const char *path)
         exit(2);
     fclose(file);
     pieces = mp_alloc_array((size_t)size / PIECE + 1, sizeof(*pieces));
-    for (size_t at = 0; at < (size_t)size; at += pieces[object.piece_count++].size) {
+    for (size_t at = 0; at == 0 || at < (size_t)size; at += PIECE) {
         size_t left = (size_t)size - at;
 
-        pieces[object.piece_count] = mp_str_n(bytes + at, left < PIECE ? left : PIECE);
+        pieces[object.piece_count++] = mp_str_n(bytes + at, left < PIECE ? left : PIECE);
     }
     object.pieces = pieces;
     object.bytes = (uint64_t)size;
@@ -75,7 +75,7 @@ static enum mp_code put(struct mp_store *store, int argc, char **argv)
     for (uint32_t i = 0; i < count; i++) {
         if (!done[i])
             fprintf(stderr, "not done: %s\n", argv[2 * i]);
-        mp_free((char *)(uintptr_t)(objects[i].piece_count ? objects[i].pieces[0].data : NULL));
+        mp_free((char *)(uintptr_t)objects[i].pieces[0].data);
         mp_free((struct mp_str *)(uintptr_t)objects[i].pieces);
     }
     mp_free(objects);
