@@ -152,7 +152,7 @@ static enum mp_code append(struct mp_ducklake *lake, const struct mp_lake_table 
          .max = {(const char *)&high, 8}},
         {.field_id = 2, .type = MP_TYPE(VARCHAR), .rows = rows, .nulls = rows},
     };
-    struct mp_lake_value values[2] = {{false, MP_STR("a/b")}, {true, MP_STR("")}};
+    struct mp_partition_value values[2] = {{false, MP_STR("a/b")}, {true, MP_STR("")}};
     struct mp_lake_file files[2];
     struct mp_lake_append append = {table, files, rows ? 2 : 0};
     struct mp_lake_range range = {0, first, next, rows * 2, rows * 2, 0, 0};

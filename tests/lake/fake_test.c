@@ -38,7 +38,7 @@ static enum mp_code append(struct mp_lake *lake, const struct mp_lake_table *tab
                            int64_t next, uint32_t files, struct mp_lake_result *ret)
 {
     struct mp_column_stats stats = {.field_id = 1, .type = MP_TYPE(INT64), .rows = 5};
-    struct mp_lake_value value = {false, MP_STR("a b")};
+    struct mp_partition_value value = {false, MP_STR("a b")};
     struct mp_lake_file file = {
         .rows = 5, .bytes = 10, .stats = &stats, .stats_count = 1, .partition = &value};
     struct mp_lake_append one = {table, &file, files};

@@ -64,7 +64,7 @@ static struct mp_str directory_of(struct mp_str name, struct mp_str value, bool 
 {
     struct mp_buf buf = MP_BUF_INIT(1u << 20);
     struct mp_str text;
-    struct mp_lake_value v = {null, value};
+    struct mp_partition_value v = {null, value};
 
     mp_dl_partition_directory(&buf, name, &v);
     text = mp_arena_str(&arena, mp_buf_str(&buf));
