@@ -31,8 +31,8 @@ struct mp_source_setting {
 
 /* Who makes tokens where the client signs in by SASL/OAUTHBEARER. `make` is called whenever one is
  * wanted, from a thread of the client's own: it adds the token's text and says when it ends
- * (milliseconds since 1970) and whose it is (good until the next call). After a fault the client asks
- * again in 10 s. */
+ * (milliseconds since 1970) and whose it is (good until the next call). After a fault the client
+ * asks again in 10 s. */
 struct mp_source_token {
     void *self;
     enum mp_code (*make)(void *self, struct mp_buf *ret_text, int64_t *ret_end_ms,
@@ -55,9 +55,9 @@ struct mp_source_rdkafka_options {
     const struct mp_source_setting *settings;
     uint32_t setting_count;
     struct mp_source_token token; /* make NULL: none. Taken by open, also where that fails. */
-    void *self;                                       /* for the three below, each may be NULL */
-    void (*on_stats)(void *self, struct mp_str json); /* see rdkafka_stats.h */
-    void (*on_error)(void *self, const char *text);   /* one more error, for counting */
+    void *self;                   /* for the three below, each may be NULL */
+    void (*on_stats)(void *self, struct mp_str json);        /* see rdkafka_stats.h */
+    void (*on_error)(void *self, const char *text);          /* one more error, for counting */
     void (*on_log)(void *self, int level, const char *text); /* level: syslog(3), 0 to 7 */
 };
 

@@ -1,4 +1,5 @@
-/* Tokens for Amazon MSK. The signatures were worked out with Python's hmac and hashlib. */
+/* Tokens for Amazon MSK. The signatures were worked out with Python's hmac and hashlib; AWS's own
+ * Python signer, given the same keys and time, makes the same. */
 #include "cli/msk_iam.h"
 #include "harness/test.h"
 
