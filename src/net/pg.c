@@ -66,20 +66,27 @@ static bool wait_for(const struct mp_env *env, int fd, short events, uint64_t de
     }
 }
 
-/* One line of libpq's text, without the password (P3). */
+/* libpq's text on one line, without the password (P3), its hints and places in the source. */
 static void clean_text(PGconn *conn, const char *text, char *ret, size_t room)
 {
     const char *password = conn ? PQpass(conn) : NULL;
     size_t used = 0, password_size = password ? strlen(password) : 0;
+    bool line_start = true;
 
     while (*text && used + 4 < room) {
+        if (line_start && (*text == '\t' || strncmp(text, "LOCATION:", 9) == 0)) {
+            text += strcspn(text, "\n");
+            text += *text == '\n';
+            continue;
+        }
+        line_start = *text == '\n';
         if (password_size && strncmp(text, password, password_size) == 0) {
             memcpy(ret + used, "***", 3);
             used += 3;
             text += password_size;
             continue;
         }
-        ret[used++] = *text == '\n' ? ' ' : *text;
+        ret[used++] = line_start ? ' ' : *text;
         text++;
     }
     while (used && ret[used - 1] == ' ')
