@@ -19,6 +19,17 @@ static const char *name_of(enum mp_setting_id id)
     return mp_settings[id].name;
 }
 
+/* One of two settings that go together. */
+static enum mp_code alone(struct mp_reader *r, enum mp_setting_id given, enum mp_setting_id missing)
+{
+    const char *shown =
+        mp_setting_shown(r->arena, given, mp_env_find(r->environment, name_of(given)));
+
+    return mp_err_set(r->err, MP_BAD_CONFIG,
+                      "%s is \"%s\", but %s is not set: allowed are both or neither",
+                      name_of(given), shown, name_of(missing));
+}
+
 /* --- what, who, where ------------------------------------------------------------------------ */
 
 static enum mp_code read_topic(struct mp_reader *r, const struct mp_config_options *options)
@@ -193,11 +204,10 @@ static enum mp_code read_ducklake_s3(struct mp_reader *r)
         code = mp_read_choice(r, MP_SET_DUCKDB_S3_URL_STYLE, &style);
     if (code)
         return code;
-    if (!access_key.size != !secret_key.size)
-        return mp_err_set(r->err, MP_BAD_CONFIG,
-                          "DUCKDB_S3_ACCESS_KEY_ID and DUCKDB_S3_SECRET_ACCESS_KEY go together: "
-                          "only %s is set",
-                          access_key.size ? "the first" : "the second");
+    if (access_key.size && !secret_key.size)
+        return alone(r, MP_SET_DUCKDB_S3_ACCESS_KEY_ID, MP_SET_DUCKDB_S3_SECRET_ACCESS_KEY);
+    if (!access_key.size && secret_key.size)
+        return alone(r, MP_SET_DUCKDB_S3_SECRET_ACCESS_KEY, MP_SET_DUCKDB_S3_ACCESS_KEY_ID);
     s3->access_key = access_key;
     s3->secret_key = secret_key;
     s3->path_style = style == 1;
@@ -322,11 +332,10 @@ static enum mp_code read_hoglake_s3(struct mp_reader *r)
         return code;
     s3->access_key = mp_text_trim(s3->access_key);
     s3->secret_key = mp_text_trim(s3->secret_key);
-    if (!s3->access_key.size != !s3->secret_key.size)
-        return mp_err_set(r->err, MP_BAD_CONFIG,
-                          "HOGLAKE_S3_ACCESS_KEY and HOGLAKE_S3_SECRET_KEY go together: only %s is "
-                          "set",
-                          s3->access_key.size ? "the first" : "the second");
+    if (s3->access_key.size && !s3->secret_key.size)
+        return alone(r, MP_SET_HOGLAKE_S3_ACCESS_KEY, MP_SET_HOGLAKE_S3_SECRET_KEY);
+    if (!s3->access_key.size && s3->secret_key.size)
+        return alone(r, MP_SET_HOGLAKE_S3_SECRET_KEY, MP_SET_HOGLAKE_S3_ACCESS_KEY);
     s3->use_ssl = true;
     s3->path_style = s3->endpoint.size > 0;
     return MP_OK;
@@ -528,10 +537,10 @@ static enum mp_code read_filter(struct mp_reader *r, enum mp_setting_id field_id
 
     if (!mp_read_given(r, field_id) && !mp_read_given(r, values_id))
         return MP_OK;
-    if (!mp_read_given(r, field_id) || !mp_read_given(r, values_id))
-        return mp_err_set(r->err, MP_BAD_CONFIG, "%s and %s go together: only %s is set",
-                          name_of(field_id), name_of(values_id),
-                          name_of(mp_read_given(r, field_id) ? field_id : values_id));
+    if (!mp_read_given(r, field_id))
+        return alone(r, values_id, field_id);
+    if (!mp_read_given(r, values_id))
+        return alone(r, field_id, values_id);
     code = mp_read_text(r, field_id, &ret->field);
     if (!code)
         code = mp_read_text(r, values_id, &values);
@@ -929,8 +938,7 @@ static enum mp_code check_include_alone(struct mp_reader *r)
 
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
         if (mp_read_given(r, ids[i]))
-            return mp_err_set(r->err, MP_BAD_CONFIG,
-                              "%s is set, but MILLPOND_INCLUDE_VALUES_URL is not", name_of(ids[i]));
+            return alone(r, ids[i], MP_SET_MILLPOND_INCLUDE_VALUES_URL);
     return MP_OK;
 }
 
@@ -964,9 +972,7 @@ static enum mp_code read_include(struct mp_reader *r, const struct mp_config_opt
         return fault(r, MP_SET_MILLPOND_INCLUDE_VALUES_URL,
                      "an address that begins with http:// or https://");
     if (!r->config->keep.field.size)
-        return mp_err_set(r->err, MP_BAD_CONFIG,
-                          "MILLPOND_INCLUDE_VALUES_URL is set, but "
-                          "MILLPOND_FILTER_KEEP_FIELD_NAME and MILLPOND_FILTER_VALUES are not");
+        return alone(r, MP_SET_MILLPOND_INCLUDE_VALUES_URL, MP_SET_MILLPOND_FILTER_KEEP_FIELD_NAME);
     code = mp_read_choice(r, MP_SET_MILLPOND_INCLUDE_VALUES_MODE, &mode);
     if (!code)
         code = mp_read_seconds(r, MP_SET_MILLPOND_INCLUDE_VALUES_POLL_INTERVAL_S, &seconds,
@@ -986,11 +992,12 @@ static enum mp_code read_include(struct mp_reader *r, const struct mp_config_opt
         code = mp_read_text(r, MP_SET_MILLPOND_INCLUDE_VALUES_AUTH_TOKEN, &include->header_value);
     if (code)
         return code;
-    if (!include->header_name.size != !include->header_value.size)
-        return mp_err_set(r->err, MP_BAD_CONFIG,
-                          "MILLPOND_INCLUDE_VALUES_AUTH_HEADER_NAME and "
-                          "MILLPOND_INCLUDE_VALUES_AUTH_TOKEN go together: only %s is set",
-                          include->header_name.size ? "the first" : "the second");
+    if (!include->header_name.size && include->header_value.size)
+        return alone(r, MP_SET_MILLPOND_INCLUDE_VALUES_AUTH_TOKEN,
+                     MP_SET_MILLPOND_INCLUDE_VALUES_AUTH_HEADER_NAME);
+    if (include->header_name.size && !include->header_value.size)
+        return alone(r, MP_SET_MILLPOND_INCLUDE_VALUES_AUTH_HEADER_NAME,
+                     MP_SET_MILLPOND_INCLUDE_VALUES_AUTH_TOKEN);
     if (!header_ok(include->header_name, include->header_value))
         return mp_err_set(r->err, MP_BAD_CONFIG,
                           "MILLPOND_INCLUDE_VALUES_AUTH_HEADER_NAME or its token (whose value is "
