@@ -4,7 +4,7 @@ enum { BODY_BYTES_MAX = 16 << 20 };
 
 /* The page reads /status.json every second and shows it; nothing else is fetched. */
 static const char page[] =
-    "<!doctype html><meta charset=utf-8><title>millpond</title><style>"
+    "<!doctype html><html lang=en><meta charset=utf-8><title>millpond</title><style>"
     "body{font:14px/1.5 system-ui,sans-serif;margin:2em auto;max-width:60em;padding:0 1em}"
     "table{border-collapse:collapse;margin:.5em 0 1.5em}td,th{text-align:left;padding:.2em 1em .2em "
     "0;"

@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUFFER_BYTES = 4 * 1024 * 1024, LINE_BYTES_MAX = 256 * 1024 * 1024 };
+enum { BUFFER_BYTES = 256 * 1024, LINE_BYTES_MAX = 256 * 1024 * 1024 };
 
 struct file_source {
     struct mp_source source; /* first */

@@ -20,7 +20,7 @@
 
 struct mp_source_file_options {
     const char *path;      /* "-": standard input */
-    size_t buffer_bytes;   /* 0: 4 MiB */
+    size_t buffer_bytes;   /* 0: 256 KiB, which stays in a core's cache */
     size_t line_bytes_max; /* 0: 256 MiB; a longer line is MP_BAD_DATA */
 };
 

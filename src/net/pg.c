@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NETWORK_MS 5000 /* a sync waits so much longer than the server was told to work */
+#define NETWORK_MS_MAX 5000
 
 struct mp_pg {
     PGconn *conn;
@@ -32,6 +32,14 @@ struct mp_pg {
     char sqlstate[6];
     struct mp_arena scratch; /* values of one send */
 };
+
+/* How long a sync waits for answers: somewhat longer than the server was told to work. */
+static uint32_t answer_ms(uint32_t statement_ms_max)
+{
+    uint32_t network_ms = statement_ms_max < NETWORK_MS_MAX ? statement_ms_max : NETWORK_MS_MAX;
+
+    return statement_ms_max + network_ms;
+}
 
 static uint64_t deadline_in(const struct mp_env *env, uint64_t ms)
 {
@@ -171,7 +179,7 @@ static enum mp_code start(struct mp_pg *pg, const struct mp_pg_options *options,
 
     if (!parses(conninfo))
         return mp_err_set(err, MP_BAD_CONFIG, "the connection string does not parse");
-    snprintf(unanswered, sizeof(unanswered), "%u", options->statement_ms_max + NETWORK_MS);
+    snprintf(unanswered, sizeof(unanswered), "%u", answer_ms(options->statement_ms_max));
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
         keywords[i] = words[i][0];
         values[i] = words[i][1];
@@ -346,7 +354,7 @@ static void take_ready(struct mp_pg *pg, uint32_t *number, bool *done, enum mp_c
 /* Writes and reads until the batch has ended, the connection has, or the time has. */
 static enum mp_code exchange(struct mp_pg *pg, struct mp_err *err)
 {
-    uint32_t ms = pg->statement_ms_max + NETWORK_MS, number = 0;
+    uint32_t ms = answer_ms(pg->statement_ms_max), number = 0;
     uint64_t deadline_us = deadline_in(pg->env, ms);
     bool done = false;
     enum mp_code code = MP_OK;

@@ -18,7 +18,7 @@ struct mp_pipeline *mp_pipeline_new(const struct mp_pipeline_options *options,
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);
     mp_arena_init(&p->live_arena, 0);
-    p->pool = mp_segment_pool_new(options->flush_bytes / 4);
+    p->pool = mp_segment_pool_new(options->flush_bytes);
     p->workers = mp_workers_new(options->workers ? options->workers : 1);
     p->encoders = mp_alloc_array(mp_workers_count(p->workers), sizeof(*p->encoders));
     for (uint32_t i = 0; i < mp_workers_count(p->workers); i++)

@@ -311,6 +311,27 @@ def judge_pruning(con, path, columns, rng):
             check(got == want, "duckdb: %s = %s finds %d, not %d", column.type, plain.hex()[:60], got, want)
 
 
+def judge_float_pruning(con, path, columns, rng):
+    """NaN and the two zeros, with both readers: DuckDB orders NaN last, Arrow compares it false."""
+    for column in columns:
+        if column.type not in ("float32", "float64", "int128"):
+            continue
+        keys = [to_key(column.type, v) for v in column.values if v is not None]
+        nans = sum(k is None for k in keys)
+        keys = [k for k in keys if k is not None]
+        for limit in {0.0, rng.choice(keys or [1.0])}:
+            above, equal = sum(k > limit for k in keys), sum(k == limit for k in keys)
+            name, sql = quoted(column.name), "CAST(? AS %s)" % traits(column.type)[3]
+            for operator, want in ((">", above + nans), ("=", equal), ("<=", len(keys) - above)):
+                got = con.execute("SELECT count(*) FROM read_parquet(?) WHERE %s %s %s" % (name, operator, sql),
+                                  [path, limit]).fetchone()[0]
+                check(got == want, "duckdb: %s %s %r finds %d, not %d", column.type, operator, limit, got, want)
+            scalar = pa.scalar(limit, traits(column.type)[4])
+            for operator, want in ((">", above), ("==", equal)):
+                got = pq.read_table(path, filters=[(column.name, operator, scalar)]).num_rows
+                check(got == want, "pyarrow: %s %s %r finds %d, not %d", column.type, operator, limit, got, want)
+
+
 # ---- metadata --------------------------------------------------------------------------------
 def utf8_or_none(data):
     try:
@@ -514,6 +535,7 @@ def judge_file(con, path, rng):
     judge_pyarrow(parquet, columns)
     judge_duckdb(con, parquet, columns)
     judge_pruning(con, parquet, columns, rng)
+    judge_float_pruning(con, parquet, columns, rng)
 
 
 def judge_directory(directory):

@@ -190,8 +190,8 @@ static enum mp_code copy_options(struct mp_ducklake *lake,
     return MP_OK;
 }
 
-enum mp_code mp_ducklake_open(const struct mp_ducklake_options *options, const struct mp_env *env,
-                              struct mp_err *err, struct mp_lake **ret)
+enum mp_code mp_dl_new(const struct mp_ducklake_options *options, const struct mp_env *env,
+                       struct mp_err *err, struct mp_ducklake **ret)
 {
     struct mp_db_options db_options = {
         .catalog = options->catalog,
@@ -210,13 +210,28 @@ enum mp_code mp_ducklake_open(const struct mp_ducklake_options *options, const s
     code = copy_options(lake, options, err);
     if (!code)
         code = mp_db_new(&db_options, env, err, &lake->db);
-    if (!code)
-        code = mp_dl_found(lake, err);
-    if (code) {
-        mp_err_add(err, "open lake");
+    if (code)
         close_lake(&lake->lake);
-    } else {
+    else
+        *ret = lake;
+    return code;
+}
+
+enum mp_code mp_ducklake_open(const struct mp_ducklake_options *options, const struct mp_env *env,
+                              struct mp_err *err, struct mp_lake **ret)
+{
+    struct mp_ducklake *lake;
+    enum mp_code code = mp_dl_new(options, env, err, &lake);
+
+    if (code)
+        goto out;
+    code = mp_dl_found(lake, err);
+    if (code)
+        close_lake(&lake->lake);
+    else
         *ret = &lake->lake;
-    }
+out:
+    if (code)
+        mp_err_add(err, "open lake");
     return code;
 }

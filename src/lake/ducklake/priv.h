@@ -60,6 +60,12 @@ struct mp_ducklake {
     uint32_t claim_count, claim_room;
 };
 
+/* --- ducklake.c --- */
+
+/* A lake that is not connected; mp_dl_found is the rest of open. Closed as any lake is. */
+enum mp_code mp_dl_new(const struct mp_ducklake_options *options, const struct mp_env *env,
+                       struct mp_err *err, struct mp_ducklake **ret);
+
 /* --- tx.c --- */
 
 /* The snapshot a transaction has claimed. Counters are raised by the work and written at its end.
