@@ -79,7 +79,7 @@ struct mp_lake_range {
 };
 
 struct mp_lake_commit {
-    const struct mp_lake_append *appends; /* the main table, the quarantine table */
+    const struct mp_lake_append *appends; /* the main table, with files or not; the quarantine */
     uint32_t append_count;
     const struct mp_lake_range *ranges; /* ascending partitions */
     uint32_t range_count;

@@ -2,6 +2,9 @@
  *
  * Opens the catalog, or makes an empty lake where there is none (DuckLake 1.0, its 28 tables and
  * first rows), and the side table of offsets. Refuses a catalog whose version is not "1.0".
+ *
+ * MP_BAD_CONFIG says what no retry will mend: a version, an encrypted lake, another data path, a
+ * login. MP_NOT_FOUND: read_only, and there is no lake yet.
  */
 #ifndef MP_LAKE_DUCKLAKE_H
 #define MP_LAKE_DUCKLAKE_H

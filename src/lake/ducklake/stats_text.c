@@ -1,5 +1,6 @@
 #include "lake/ducklake/stats_text.h"
 #include "lake/ducklake/time.h"
+#include "lake/ducklake/utf8.h"
 
 #include <assert.h>
 #include <math.h>
@@ -159,8 +160,13 @@ static bool add_stamp(struct mp_buf *ret, struct mp_type type, struct mp_str byt
 {
     unsigned digits = type.id == MP_TYPE_TIMESTAMP_MS ? 3 : type.id == MP_TYPE_TIMESTAMP_NS ? 9 : 6;
     char text[MP_DL_TIME_TEXT];
+    int64_t units = load_i64(bytes);
 
-    if (!mp_dl_stamp_text(load_i64(bytes), digits, text))
+    /* The extension reads no text of the first day that nanoseconds reach, nor of infinity. A
+     * bound that it cannot read drops the file. */
+    if (digits == 9 && (units < -9223286400000000000 || units == INT64_MAX))
+        return false;
+    if (!mp_dl_stamp_text(units, digits, text))
         return false;
     mp_buf_add_c(ret, text);
     if (type.id == MP_TYPE_TIMESTAMPTZ)
@@ -208,71 +214,27 @@ static const struct {
     [MP_TYPE_TIMESTAMPTZ] = {8, 8, add_stamp}, [MP_TYPE_UUID] = {16, 16, add_uuid},
 };
 
-/* Bytes of the UTF-8 character at the start; 0: it is none. (RFC 3629, section 4) */
-static size_t character_size(struct mp_str text)
-{
-    const unsigned char *c = (const unsigned char *)text.data;
-    unsigned char low = 0x80, high = 0xbf;
-    size_t size;
-
-    if (c[0] < 0x80)
-        return 1;
-    size = c[0] >= 0xf0 ? 4 : c[0] >= 0xe0 ? 3 : 2;
-    if (c[0] < 0xc2 || c[0] > 0xf4 || text.size < size)
-        return 0;
-    if (c[0] == 0xe0)
-        low = 0xa0;
-    if (c[0] == 0xed)
-        high = 0x9f;
-    if (c[0] == 0xf0)
-        low = 0x90;
-    if (c[0] == 0xf4)
-        high = 0x8f;
-    for (size_t i = 1; i < size; i++) {
-        if (c[i] < (i == 1 ? low : 0x80) || c[i] > (i == 1 ? high : 0xbf))
-            return 0;
-    }
-    return size;
-}
-
-/* The next character in code point order, which is byte order. False: it was the last one. */
+/* Adds the next character in code point order, which is byte order. False: it was the last. */
 static bool raise_character(struct mp_buf *ret, struct mp_str character)
 {
-    uint32_t point = (unsigned char)character.data[0];
+    uint32_t point;
+    char bytes[4];
 
-    if (character.size > 1)
-        point &= 0x7fu >> character.size;
-    for (size_t i = 1; i < character.size; i++)
-        point = point << 6 | ((unsigned char)character.data[i] & 0x3f);
+    mp_dl_utf8_read(character, &point);
     if (point == 0x10ffff)
         return false;
-    point = point == 0xd7ff ? 0xe000 : point + 1;
-    if (point < 0x80) {
-        mp_buf_add_byte(ret, (char)point);
-    } else if (point < 0x800) {
-        mp_buf_add_byte(ret, (char)(0xc0 | point >> 6));
-    } else if (point < 0x10000) {
-        mp_buf_add_byte(ret, (char)(0xe0 | point >> 12));
-        mp_buf_add_byte(ret, (char)(0x80 | (point >> 6 & 0x3f)));
-    } else {
-        mp_buf_add_byte(ret, (char)(0xf0 | point >> 18));
-        mp_buf_add_byte(ret, (char)(0x80 | (point >> 12 & 0x3f)));
-        mp_buf_add_byte(ret, (char)(0x80 | (point >> 6 & 0x3f)));
-    }
-    if (point >= 0x80)
-        mp_buf_add_byte(ret, (char)(0x80 | (point & 0x3f)));
+    mp_buf_add(ret, bytes, mp_dl_utf8_write(point == 0xd7ff ? 0xe000 : point + 1, bytes));
     return true;
 }
 
 static bool add_text(struct mp_buf *ret, struct mp_str bytes, bool upper)
 {
     size_t starts[TEXT_BOUND_MAX], count = 0, used = 0, size;
+    uint32_t point;
 
-    if (bytes.size && memchr(bytes.data, 0, bytes.size))
-        return false;
     for (size_t at = 0; at < bytes.size; at += size) {
-        size = character_size(mp_str_n(bytes.data + at, bytes.size - at));
-        if (size == 0)
+        size = mp_dl_utf8_read(mp_str_n(bytes.data + at, bytes.size - at), &point);
+        if (size == 0 || point == 0)
             return false;
         if (at + size <= TEXT_BOUND_MAX) {
             starts[count++] = at;

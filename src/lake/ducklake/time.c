@@ -30,7 +30,7 @@ bool mp_dl_date_text(int64_t days, char ret[MP_DL_TIME_TEXT])
     unsigned month, day;
     int64_t year = civil(days, &month, &day);
 
-    if (year < 1)
+    if (year < 1 || year > 9999)
         return false;
     snprintf(ret, MP_DL_TIME_TEXT, "%04lld-%02u-%02u", (long long)year, month, day);
     return true;

@@ -8,7 +8,8 @@
 
 #define MP_DL_TIME_TEXT 48
 
-/* "2024-02-03"; years past 9999 have more digits. False: before year 1, which has no such text. */
+/* "2024-02-03". False: outside of the years 1 to 9999, which have no such text, or one that the
+ * extension reads inexactly. */
 bool mp_dl_date_text(int64_t days, char ret[MP_DL_TIME_TEXT]);
 /* "10:11:12", with a fraction of at most `digits` places without trailing zeros. `units` counts
  * 10^-digits seconds of the day. */
