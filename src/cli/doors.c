@@ -50,7 +50,6 @@ enum mp_code mp_refuse_unserved(const struct mp_config *config, struct mp_err *e
         const char *name;
     } unserved[] = {
         {config->destination == MP_DESTINATION_HOGLAKE, "MILLPOND_DESTINATION=hoglake"},
-        {config->include.url.size > 0, "MILLPOND_INCLUDE_VALUES_URL"},
         {config->ducklake.variant_column_count > 0, "MILLPOND_VARIANT_COLUMNS"},
         {config->telemetry.token.size > 0, "POSTHOG_PROJECT_TOKEN"},
     };

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/http.h"
+#include "pipeline/include_poll.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -24,8 +25,10 @@ struct mp_engine {
     struct mp_http_server *http;
     struct mp_pin *pins;
     struct mp_filter_options keep, drop;
+    struct mp_include_poll *include; /* NULL: the keep list stays as it was set */
     pthread_t signals, ticker;
     bool signals_run, ticker_runs;
+    atomic_bool stopping; /* asked to stop before the pipeline ran */
     atomic_bool ending;
 };
 
@@ -131,7 +134,7 @@ static void *signals_main(void *self)
     while (sigwait(&set, &number) == 0 && !atomic_load(&engine->ending)) {
         mp_log(engine->log, MP_LOG_INFO, "millpond.main", "Received signal %s, shutting down",
                number == SIGINT ? "SIGINT" : "SIGTERM");
-        mp_pipeline_stop(engine->pipeline);
+        mp_engine_stop(engine);
     }
     return NULL;
 }
@@ -228,6 +231,65 @@ enum mp_code mp_engine_open(const struct mp_engine_options *options, struct mp_e
     return code;
 }
 
+/* --- include list --------------------------------------------------------------------------- */
+
+static void new_list(void *self, const struct mp_filter_options *keep)
+{
+    struct mp_engine *engine = self;
+
+    mp_pipeline_set_keep(engine->pipeline, keep);
+}
+
+/* Nothing is read before the list that decides what is kept is there. */
+static enum mp_code await_list(struct mp_engine *engine, struct mp_err *err)
+{
+    const uint32_t start_ms_max = engine->config->include.start_ms_max;
+    uint64_t until = mp_now_mono_us(&engine->env) + (uint64_t)start_ms_max * 1000;
+    enum mp_code code;
+
+    while ((code = mp_include_poll_accepted(engine->include, err)) != MP_OK) {
+        if (atomic_load(&engine->stopping))
+            return mp_err_set(err, MP_STOPPED, "stopped before it began");
+        if (mp_now_mono_us(&engine->env) >= until) {
+            mp_err_add(err,
+                       "MILLPOND_INCLUDE_VALUES_URL gave no list that could be accepted within "
+                       "%g s",
+                       start_ms_max / 1e3);
+            return code;
+        }
+        mp_health_beat(engine->health);
+        mp_sleep_us(&engine->env, 20000);
+    }
+    return MP_OK;
+}
+
+static enum mp_code open_include(struct mp_engine *engine, struct mp_err *err)
+{
+    const struct mp_config_include *include = &engine->config->include;
+    struct mp_include_poll_options options = {
+        .url = include->url.data,
+        .header_name = include->header_name,
+        .header_value = include->header_value,
+        .authoritative = include->mode == MP_INCLUDE_AUTHORITATIVE,
+        .poll_ms = include->poll_ms,
+        .request_ms_max = include->request_ms_max,
+        .removal_polls = include->removal_polls,
+        .keep = &engine->keep,
+        .self = engine,
+        .on_list = new_list,
+    };
+    enum mp_code code;
+
+    if (!include->url.size) {
+        if (engine->keep.field.size)
+            mp_metric_set(engine->metrics, MP_M_INCLUDE_VALUES_MODE, "static", 1);
+        return MP_OK;
+    }
+    code = mp_include_poll_open(&options, &engine->env, engine->log, engine->metrics, err,
+                                &engine->include);
+    return code || !options.authoritative ? code : await_list(engine, err);
+}
+
 enum mp_code mp_engine_run(struct mp_engine *engine, struct mp_err *err)
 {
     enum mp_code code;
@@ -235,15 +297,19 @@ enum mp_code mp_engine_run(struct mp_engine *engine, struct mp_err *err)
     engine->signals_run = !pthread_create(&engine->signals, NULL, signals_main, engine);
     if (engine->options.progress)
         engine->ticker_runs = !pthread_create(&engine->ticker, NULL, ticker_main, engine);
-    code = mp_pipeline_run(engine->pipeline, err);
+    code = open_include(engine, err);
+    if (!code)
+        code = mp_pipeline_run(engine->pipeline, err);
     if (code && code != MP_STOPPED)
-        mp_log(engine->log, MP_LOG_ERROR, "millpond.main", "Fatal error in main loop: %s", err->text);
+        mp_log(engine->log, MP_LOG_ERROR, "millpond.main", "Fatal error in main loop: %s",
+               err->text);
     mp_log(engine->log, MP_LOG_INFO, "millpond.main", "millpond shutdown complete");
     return code;
 }
 
 void mp_engine_stop(struct mp_engine *engine)
 {
+    atomic_store(&engine->stopping, true);
     mp_pipeline_stop(engine->pipeline);
 }
 
@@ -263,6 +329,7 @@ void mp_engine_close(struct mp_engine *engine)
     }
     if (engine->ticker_runs)
         pthread_join(engine->ticker, NULL);
+    mp_include_poll_close(engine->include);
     mp_http_server_close(engine->http);
     mp_pipeline_free(engine->pipeline);
     mp_health_free(engine->health);

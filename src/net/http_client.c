@@ -394,6 +394,18 @@ uint32_t mp_http_under_way(const struct mp_http_client *client)
     return client->under_way;
 }
 
+void mp_http_cancel(struct mp_http_client *client, struct mp_http_call *call)
+{
+    struct pipe_guard guard;
+
+    if (!call->easy)
+        return;
+    pipe_block(&guard);
+    finish(client, call, CURLE_ABORTED_BY_CALLBACK);
+    call->outcome = MP_HTTP_CUT;
+    pipe_unblock(&guard);
+}
+
 void mp_http_run(struct mp_http_client *client, struct mp_http_call *calls, uint32_t count,
                  uint32_t at_once)
 {

@@ -103,6 +103,10 @@ struct mp_http_call *mp_http_wait(struct mp_http_client *client, uint32_t wait_m
 /* Calls started and not yet given by mp_http_wait. */
 uint32_t mp_http_under_way(const struct mp_http_client *client);
 
+/* Ends a call under way; its outcome is MP_HTTP_CUT, and mp_http_wait does not give it. No-op on
+ * one that is not under way. */
+void mp_http_cancel(struct mp_http_client *client, struct mp_http_call *call);
+
 /* Runs all calls to their end, at most at_once at a time, started in order. None may be under way
  * before. */
 void mp_http_run(struct mp_http_client *client, struct mp_http_call *calls, uint32_t count,

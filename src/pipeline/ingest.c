@@ -53,7 +53,7 @@ static void batch_new(struct mp_pipeline *p)
 
     if (mp_json_key_bytes(p->json) > KEY_BYTES_MAX) {
         mp_json_keys_reset(p->json);
-        mp_filter_keys_reset(p->keep);
+        mp_filter_keys_reset(p->keep ? p->keep->filter : NULL);
         mp_filter_keys_reset(p->drop);
     }
     pthread_mutex_lock(&p->lock);
@@ -327,15 +327,7 @@ static void count_poll(struct mp_pipeline *p, uint64_t bytes, uint64_t records, 
 {
     mp_metric_observe(p->world.metrics, MP_M_ARROW_CONVERSION, NULL, (double)seconds_us / 1e6);
     mp_metric_add(p->world.metrics, MP_M_BYTES, "json", (double)bytes);
-    for (uint32_t i = 0; p->keep && i < p->options.keep->count; i++) {
-        char label[256];
-
-        if (!p->keep_matches[i])
-            continue;
-        snprintf(label, sizeof(label), "%.*s", MP_STR_ARG(p->options.keep->texts[i]));
-        mp_metric_add(p->world.metrics, MP_M_FILTER_MATCHED, label, (double)p->keep_matches[i]);
-        p->keep_matches[i] = 0;
-    }
+    mp_keep_count(p);
     pthread_mutex_lock(&p->lock);
     p->counts.records += records;
     p->counts.json_bytes += bytes;
@@ -395,9 +387,10 @@ static enum mp_code poll_once(struct mp_pipeline *p, uint64_t arrow_bytes, uint3
                               bool *ret_end, struct mp_err *err)
 {
     struct mp_records records;
-    enum mp_code code = p->source->driver->poll(p->source, poll_records(p, arrow_bytes), wait_ms,
-                                                err, &records);
+    enum mp_code code;
 
+    mp_keep_renew(p);
+    code = p->source->driver->poll(p->source, poll_records(p, arrow_bytes), wait_ms, err, &records);
     if (code)
         return source_fault(p, err);
     if (p->source_retry.attempts) {

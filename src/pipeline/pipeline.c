@@ -24,10 +24,8 @@ struct mp_pipeline *mp_pipeline_new(const struct mp_pipeline_options *options,
     for (uint32_t i = 0; i < mp_workers_count(p->workers); i++)
         p->encoders[i] = mp_parquet_encoder_new(&options->parquet);
     p->json = mp_json_new();
-    if (options->keep) {
-        p->keep = mp_filter_new(options->keep);
-        p->keep_matches = mp_alloc_array(options->keep->count, sizeof(*p->keep_matches));
-    }
+    if (options->keep)
+        p->keep = mp_keep_new(options->keep);
     if (options->drop)
         p->drop = mp_filter_new(options->drop);
     p->bad_records.burst = 10;
@@ -65,9 +63,9 @@ void mp_pipeline_free(struct mp_pipeline *p)
     mp_workers_free(p->workers);
     mp_segment_pool_free(p->pool);
     mp_json_free(p->json);
-    mp_filter_free(p->keep);
+    mp_keep_free(p->keep);
+    mp_keep_free(p->keep_next);
     mp_filter_free(p->drop);
-    mp_free(p->keep_matches);
     mp_free(p->parts);
     mp_arena_fini(&p->live_arena);
     pthread_cond_destroy(&p->changed);

@@ -82,6 +82,10 @@ struct mp_pipeline *mp_pipeline_new(const struct mp_pipeline_options *options,
 enum mp_code mp_pipeline_run(struct mp_pipeline *pipeline, struct mp_err *err);
 void mp_pipeline_free(struct mp_pipeline *pipeline);
 
+/* Another list for the keep filter, which the pipeline was made with: in force before the next poll
+ * of the source. Copies; from any thread. */
+void mp_pipeline_set_keep(struct mp_pipeline *pipeline, const struct mp_filter_options *keep);
+
 /* Asks run to publish what it has and return; a second call: to return without. Async-signal-safe;
  * from any thread. */
 void mp_pipeline_stop(struct mp_pipeline *pipeline);

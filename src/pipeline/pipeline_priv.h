@@ -28,6 +28,14 @@ struct mp_part {
     uint64_t records, rows, skipped, quarantined;
 };
 
+/* The keep filter with what it was made of; replaced as a whole. */
+struct mp_keep {
+    struct mp_arena arena;
+    struct mp_filter_options options; /* its texts lie in arena */
+    struct mp_filter *filter;
+    uint64_t *matches; /* per listed value, since the last poll */
+};
+
 /* A table's rows of one batch on their way to files. */
 struct mp_job_table {
     struct mp_str name;
@@ -79,8 +87,8 @@ struct mp_pipeline {
 
     /* ingest's own */
     struct mp_json *json;
-    struct mp_filter *keep, *drop;
-    uint64_t *keep_matches; /* per listed value, since the last poll */
+    struct mp_keep *keep; /* NULL: every record is kept */
+    struct mp_filter *drop;
     struct mp_part *parts;  /* ascending ids */
     uint32_t part_count;
     struct mp_batch *batch, *quarantine;
@@ -95,6 +103,7 @@ struct mp_pipeline {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct mp_job *job; /* being published; NULL: publish is idle */
+    struct mp_keep *keep_next; /* takes the place of keep; NULL: there is none */
     bool job_bound;     /* its table is as it needs it: a next batch may be made */
     bool ending;
     enum mp_verdict verdict;
@@ -128,6 +137,17 @@ enum mp_code mp_start_partitions(struct mp_pipeline *p, struct mp_err *err);
 /* Seeks a partition whose position left the log, by the reset policy; counts the gap. */
 enum mp_code mp_start_lost(struct mp_pipeline *p, const struct mp_source_lost *lost,
                            struct mp_err *err);
+
+/* keep.c */
+
+/* Copies the options. */
+struct mp_keep *mp_keep_new(const struct mp_filter_options *options);
+/* No-op on NULL. */
+void mp_keep_free(struct mp_keep *keep);
+/* Puts the list in force that set_keep left; ingest's thread, between polls. */
+void mp_keep_renew(struct mp_pipeline *p);
+/* Adds the last poll's matches to the metrics; ingest's thread. */
+void mp_keep_count(struct mp_pipeline *p);
 
 /* record.c; ingest's thread */
 

@@ -92,13 +92,13 @@ static const char *filtered(struct mp_pipeline *p, const struct mp_json_record *
     uint32_t value;
 
     if (p->keep) {
-        switch (mp_filter_ask(p->keep, p->json, record, &value)) {
+        switch (mp_filter_ask(p->keep->filter, p->json, record, &value)) {
         case MP_FILTER_MISSING:
             return "filter_field_missing";
         case MP_FILTER_OTHER:
             return "filter_excluded";
         case MP_FILTER_MATCH:
-            p->keep_matches[value]++;
+            p->keep->matches[value]++;
         }
     }
     if (p->drop && mp_filter_ask(p->drop, p->json, record, &value) == MP_FILTER_MATCH)

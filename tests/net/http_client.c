@@ -508,6 +508,30 @@ static void http_raises_no_signal(void)
     mp_free(bytes);
 }
 
+static void cancel_ends_a_call_that_is_not_answered(void)
+{
+    static const struct http_step steps[] = {{.fault = HTTP_STALL}, {.body = "ok"}};
+    struct http_script *script = http_script_start(steps, 2, NULL, NULL);
+    struct mp_http_client_options options = {0};
+    struct mp_http_client *client = mp_http_client_new(&options);
+    struct mp_http_call call = {
+        .method = "GET", .url = http_script_url(script), .body = MP_BUF_INIT(100)};
+
+    mp_http_start(client, &call);
+    for (int i = 0; i < 200 && http_script_count(script) == 0; i++)
+        CHECK(!mp_http_wait(client, 20));
+    mp_http_cancel(client, &call);
+    CHECK_INT(call.outcome, MP_HTTP_CUT);
+    CHECK_INT(mp_http_under_way(client), 0);
+    mp_http_cancel(client, &call); /* no-op */
+    mp_http_one(client, &call);
+    CHECK_INT(call.status, 200);
+    CHECK_STR(mp_buf_str(&call.body), MP_STR("ok"));
+    mp_http_call_fini(&call);
+    mp_http_client_free(client);
+    http_script_stop(script);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
@@ -532,6 +556,7 @@ int main(int argc, char **argv)
         TEST(http_escapes),
         TEST(http_uses_a_proxy_unless_direct),
         TEST(http_raises_no_signal),
+        TEST(cancel_ends_a_call_that_is_not_answered),
     };
 
     return test_main(argc, argv, tests, sizeof(tests) / sizeof(*tests));

@@ -107,8 +107,9 @@ static void another_programs_offsets_are_adopted_when_ahead(void)
     CHECK_INT(mp_fake_log_committed(world.log, 0).offset, 20);
     world.options.offsets_from_source = true;
     CHECK_OK(run(&err), err);
-    CHECK_INT(mp_fake_commit(world.catalog, mp_fake_commit_count(world.catalog) - 1)->ranges[0].next,
-              200);
+    CHECK_INT(
+        mp_fake_commit(world.catalog, mp_fake_commit_count(world.catalog) - 1)->ranges[0].next,
+        200);
     CHECK_INT(next_of(0), 200);
     world_close(&world);
 }
@@ -246,6 +247,47 @@ static void filters_skip_and_count(void)
     world_close(&world);
 }
 
+static void another_keep_list_takes_the_place_of_the_first(void)
+{
+    static const int64_t numbers[] = {1, 2, 5};
+    static const struct mp_str digits[] = {MP_STR_INIT("1"), MP_STR_INIT("2"), MP_STR_INIT("5")};
+    static const struct mp_filter_options first = {
+        {"n", 1}, .integer = true, .integers = numbers, .texts = digits, .count = 1};
+    struct mp_filter_options later = first;
+    int64_t next[1];
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 10);
+    world.options.keep = &first;
+    later.count = 3;
+    world.keep_later = &later;
+    CHECK_OK(run(&err), err);
+    CHECK_INT(world_check(&world, next), 3);
+    CHECK_INT(next[0], 10);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_FILTER_MATCHED, "5"), 1);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_SKIPPED, "filter_excluded"), 7);
+    world_close(&world);
+}
+
+static void keep_values_that_are_no_uuids_are_counted(void)
+{
+    static const struct mp_str texts[] = {MP_STR_INIT("f79c3e09-677c-4bbd-a479-3f349cb785e7"),
+                                          MP_STR_INIT("no uuid")};
+    static const struct mp_filter_options first = {
+        {"text", 4}, .texts = texts, .count = 1, .uuid = true};
+    struct mp_filter_options later = first;
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world.options.keep = &first;
+    later.count = 2;
+    world.keep_later = &later;
+    CHECK_OK(run(&err), err);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_ERRORS, "filter_value_invalid"), 1);
+    world_close(&world);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
@@ -261,6 +303,8 @@ int main(int argc, char **argv)
         TEST(an_outage_is_ridden_out_and_ends),
         TEST(a_refused_upload_commits_nothing),
         TEST(filters_skip_and_count),
+        TEST(another_keep_list_takes_the_place_of_the_first),
+        TEST(keep_values_that_are_no_uuids_are_counted),
     };
 
     return test_main(argc, argv, tests, sizeof(tests) / sizeof(*tests));

@@ -140,6 +140,8 @@ enum mp_code world_run(struct world *world, uint64_t stop_at_put, struct mp_err 
     enum mp_code code;
 
     process.pipeline = mp_pipeline_new(&world->options, &doors, &outside);
+    if (world->keep_later)
+        mp_pipeline_set_keep(process.pipeline, world->keep_later);
     if (stop_at_put)
         mp_memory_fault_decide(world->disk, kill_at_put, &process);
     code = mp_pipeline_run(process.pipeline, err);

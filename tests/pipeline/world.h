@@ -21,6 +21,7 @@ struct world {
     uint32_t partitions;
     struct mp_pipeline_options options;
     struct mp_metrics *metrics;
+    const struct mp_filter_options *keep_later; /* set_keep is called with it; NULL: it is not */
 };
 
 void world_open(struct world *world, uint32_t partitions, uint64_t seed);
