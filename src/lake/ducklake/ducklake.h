@@ -13,9 +13,9 @@
 
 /* Texts are borrowed for the call of open, env until close. */
 struct mp_ducklake_options {
-    struct mp_str catalog;   /* "sqlite:PATH" or "postgres:CONNINFO" (libpq keywords or URI) */
-    struct mp_str data_path; /* made absolute and closed with '/'; must equal a stored one */
-    struct mp_str schema;    /* "main" or another; created when it is not there */
+    struct mp_str catalog;      /* "sqlite:PATH" or "postgres:CONNINFO" (libpq keywords or URI) */
+    struct mp_str data_path;    /* made absolute and closed with '/'; must equal a stored one */
+    struct mp_str schema;       /* "main" or another; created when it is not there */
     struct mp_str group, topic; /* of the side table's key */
     struct mp_str author;       /* for snapshots: "millpond/{table}/{ordinal}" */
     struct mp_str version;      /* of this program, for metadata's created_by */
