@@ -1076,6 +1076,8 @@ def main():
     Tool.exe = os.path.abspath(arguments[0])
     postgres = os.environ.get("MP_TEST_POSTGRES")
     passed = failed = 0
+    extensions = tempfile.TemporaryDirectory(prefix="lake-judge-")
+    Duck.prepare(extensions.name)
     for name, function, kind in CASES:
         if arguments[1:] and not any(a in name for a in arguments[1:]):
             continue
@@ -1092,6 +1094,7 @@ def main():
             traceback.print_exc(file=sys.stdout)
             print(f"FAILED {name}", flush=True)
         shutil.rmtree(directory, ignore_errors=True)
+    extensions.cleanup()
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 

@@ -10,12 +10,10 @@ import glob
 import json
 import os
 import random
-import shutil
 import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import uuid
@@ -48,20 +46,22 @@ def extension_files():
 class Duck:
     """A DuckDB process's connection with a lake attached as `lake`."""
 
-    prepared = None
+    @staticmethod
+    def prepare(directory):
+        """Once, for this process and those it starts: the files to load, in directory."""
+        files = extension_files()
+        # its entry point is called sqlite_scanner, so the file must be too
+        sqlite = directory + "/sqlite_scanner.duckdb_extension"
+        os.symlink(files["sqlite"], sqlite)
+        os.environ["MP_JUDGE_EXTENSIONS"] = os.pathsep.join(
+            [sqlite, files["postgres_scanner"], files["ducklake"]])
 
     def __init__(self, catalog, data_path, options="", threads=2):
-        if Duck.prepared is None:
-            files = extension_files()
-            directory = tempfile.mkdtemp(prefix="lake-judge-ext-")
-            # its entry point is called sqlite_scanner, so the file must be too
-            sqlite = directory + "/sqlite_scanner.duckdb_extension"
-            shutil.copy(files["sqlite"], sqlite)
-            Duck.prepared = [sqlite, files["postgres_scanner"], files["ducklake"]]
         self.con = duckdb.connect(":memory:")
-        for path in Duck.prepared:
+        for path in os.environ["MP_JUDGE_EXTENSIONS"].split(os.pathsep):
             self.con.execute(f"LOAD '{path}'")
-        self.con.execute(f"SET TimeZone='UTC'; SET threads={threads}")
+        self.con.execute(f"SET TimeZone='UTC'; SET threads={threads};"
+                         "SET enable_progress_bar=false")
         quoted = catalog.replace("'", "''")
         extra = f", {options}" if options else ""
         self.con.execute(f"ATTACH 'ducklake:{quoted}' AS lake (DATA_PATH '{data_path}'{extra})")
