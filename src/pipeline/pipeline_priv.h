@@ -47,6 +47,8 @@ struct mp_job_table {
     struct mp_parquet_chunk **chunks;
     uint32_t chunk_count;
     struct mp_parquet_file **files; /* [cut.count] */
+    struct mp_column_stats *stats;  /* [cut.count][stats_count]; one for every live column */
+    uint32_t stats_count;
     struct mp_buf *keys;            /* [cut.count] */
 };
 

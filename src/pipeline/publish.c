@@ -159,8 +159,8 @@ static void list_files(struct publish *publish)
                 .rows = file->rows,
                 .bytes = file->bytes,
                 .footer_bytes = file->footer_bytes,
-                .stats = file->stats,
-                .stats_count = file->stats_count,
+                .stats = table->stats + (size_t)i * table->stats_count,
+                .stats_count = table->stats_count,
                 .partition = table->cut.files[i].values,
             };
         }
