@@ -282,6 +282,13 @@ bool mp_pg_alive(const struct mp_pg *pg)
     return !pg->dead && PQstatus(pg->conn) == CONNECTION_OK;
 }
 
+bool mp_pg_in_transaction(const struct mp_pg *pg)
+{
+    PGTransactionStatusType status = PQtransactionStatus(pg->conn);
+
+    return status == PQTRANS_INTRANS || status == PQTRANS_INERROR;
+}
+
 const char *mp_pg_sqlstate(const struct mp_pg *pg)
 {
     return pg->sqlstate;

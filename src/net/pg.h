@@ -62,6 +62,9 @@ void mp_pg_close(struct mp_pg *pg);
 /* False: nothing more can be sent; close it. */
 bool mp_pg_alive(const struct mp_pg *pg);
 
+/* Whether the server said, in its last answer, that a transaction is open or failed. */
+bool mp_pg_in_transaction(const struct mp_pg *pg);
+
 /* Queues a statement with $1, $2, ... */
 void mp_pg_send(struct mp_pg *pg, const char *sql, const struct mp_pg_value *values,
                 uint32_t count);
