@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 import random
+import re
 import signal
 import sys
 import threading
@@ -97,6 +98,23 @@ def test_request_ids_are_echoed_or_made(server):
     _, _, headers = hoglaked.request(server.url + "/livez", headers={"X-Request-Id": "a b"})
     assert headers["X-Request-Id"] != "a b"
     assert hoglaked.request(server.url + "/healthz/")[0] == 404
+
+
+def test_openapi_lists_what_is_served(server):
+    """Each listed operation has a route, and every route of the table is listed."""
+    text = hoglaked.request(server.url + "/openapi.yaml")[1]
+    listed, path = set(), None
+    for line in text.split("components:")[0].splitlines():
+        if line.startswith("  /"):
+            path = line.strip().rstrip(":")
+        elif line.strip() in ("get:", "post:", "put:", "patch:", "delete:") and line.startswith("    "):
+            listed.add((line.strip()[:-1].upper(), path))
+    source = open(os.path.join(services.TOP, "src/server/route.c")).read()
+    assert len(listed) == source.split("enum { ROUTES")[0].count(" mp_route_"), len(listed)
+    for method, path in sorted(listed):
+        asked = re.sub(r"\{[a-z_]+\}", str(uuid.UUID(int=7)), path)
+        status, answer, _ = hoglaked.request(server.url + asked, method, {} if method != "GET" else None)
+        assert status != 405 and "nothing at this path" not in str(answer), (method, path, answer)
 
 
 def test_catalog_drop_names_what_is_in_the_way(server):
