@@ -38,8 +38,8 @@ static int print_settings(const struct mp_server_settings *settings)
 
 /* A database that starts beside us may need a moment. */
 static enum mp_code open_patiently(const struct mp_server_settings *settings,
-                                   const struct mp_env *env, struct mp_log *log,
-                                   struct mp_err *err, struct mp_server **ret)
+                                   const struct mp_env *env, struct mp_log *log, struct mp_err *err,
+                                   struct mp_server **ret)
 {
     uint64_t began_us = mp_now_mono_us(env);
 

@@ -112,8 +112,7 @@ struct mp_str mp_http_request_header(const struct mp_http_request *request, cons
     return mp_str_c(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name));
 }
 
-void mp_http_response_header(struct mp_http_response *response, const char *name,
-                             const char *value)
+void mp_http_response_header(struct mp_http_response *response, const char *name, const char *value)
 {
     struct mp_http_header *header;
 
@@ -394,11 +393,10 @@ enum mp_code mp_http_server_open(const struct mp_http_server_options *options, s
         server->daemon = MHD_start_daemon(
             MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC |
                 (options->workers ? MHD_ALLOW_SUSPEND_RESUME : 0),
-            0, NULL, NULL, access_request, server,
-            MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK, uri_seen, server,
-            MHD_OPTION_NOTIFY_COMPLETED, completed, server, MHD_OPTION_CONNECTION_TIMEOUT,
-            (unsigned)IDLE_S, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES_MAX,
+            0, NULL, NULL, access_request, server, MHD_OPTION_LISTEN_SOCKET, fd,
+            MHD_OPTION_URI_LOG_CALLBACK, uri_seen, server, MHD_OPTION_NOTIFY_COMPLETED, completed,
+            server, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_LIMIT,
+            (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES_MAX,
             threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, threads, MHD_OPTION_END);
     if (!server->daemon) {
         mp_err_set(err, MP_IO, "http server on port %u: %s", (unsigned)server->port,

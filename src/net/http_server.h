@@ -59,7 +59,8 @@ struct mp_http_server_options {
     uint32_t queue_max; /* requests that wait for a worker */
     /* With workers: whether the request is quick and shall not queue. NULL: none is. */
     bool (*at_once)(void *self, const struct mp_http_request *request);
-    /* Fills the body of an answer that the server gives itself: 413 or 503. NULL: it stays empty. */
+    /* Fills the body of an answer that the server gives itself: 413 or 503. NULL: it stays empty.
+     */
     void (*refuse)(void *self, const struct mp_http_request *request, struct mp_http_response *ret);
     void *self;
 };

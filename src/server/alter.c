@@ -17,8 +17,8 @@ static enum mp_code invalid(struct mp_call *call, const struct mp_err *err)
 
 struct op_shape {
     const char *op;
-    const char *texts[2];                 /* required texts */
-    const char *other;                    /* a required object or array */
+    const char *texts[2]; /* required texts */
+    const char *other;    /* a required object or array */
     const char *known[6];
 };
 
@@ -100,9 +100,8 @@ static struct mp_str text_of(const json_t *op, const char *name)
 {
     const json_t *member = json_object_get(op, name);
 
-    return json_is_string(member)
-               ? mp_str_n(json_string_value(member), json_string_length(member))
-               : (struct mp_str){NULL, 0};
+    return json_is_string(member) ? mp_str_n(json_string_value(member), json_string_length(member))
+                                  : (struct mp_str){NULL, 0};
 }
 
 /* --- columns --- */
@@ -110,9 +109,8 @@ static struct mp_str text_of(const json_t *op, const char *name)
 /* The array that a column lies in. */
 static struct mp_columns siblings_of(struct mp_table *table, const struct mp_column_place *place)
 {
-    return place->parent
-               ? (struct mp_columns){place->parent->children, place->parent->child_count}
-               : table->columns;
+    return place->parent ? (struct mp_columns){place->parent->children, place->parent->child_count}
+                         : table->columns;
 }
 
 static void set_siblings(struct mp_table *table, struct mp_wire_column *parent,
@@ -155,13 +153,13 @@ static enum mp_code add_column(struct mp_call *call, const json_t *op, struct mp
             return mp_refuse_invalid(call, "parent %s is no struct", parent.path);
     }
     check.depth = parent.depth;
-    code = mp_columns_check(&check, (struct mp_columns){&column, 1},
-                            parent.path ? parent.path : "", &err);
+    code = mp_columns_check(&check, (struct mp_columns){&column, 1}, parent.path ? parent.path : "",
+                            &err);
     if (code)
         return invalid(call, &err);
-    columns = parent.column ? (struct mp_columns){parent.column->children,
-                                                  parent.column->child_count}
-                            : table->columns;
+    columns = parent.column
+                  ? (struct mp_columns){parent.column->children, parent.column->child_count}
+                  : table->columns;
     for (uint32_t i = 0; i < columns.count; i++) {
         if (mp_str_eq(columns.items[i].name, column.name))
             return mp_refuse_invalid(call, "column \"%.*s\" already exists",
@@ -170,8 +168,8 @@ static enum mp_code add_column(struct mp_call *call, const json_t *op, struct mp
             ordinal = columns.items[i].ordinal + 1;
     }
     mp_columns_assign((struct mp_columns){&column, 1}, ordinal, &table->next_field_id);
-    more = (struct mp_columns){
-        mp_arena_take(&call->arena, sizeof(column) * (columns.count + 1)), columns.count + 1};
+    more = (struct mp_columns){mp_arena_take(&call->arena, sizeof(column) * (columns.count + 1)),
+                               columns.count + 1};
     if (columns.count)
         memcpy(more.items, columns.items, sizeof(column) * columns.count);
     more.items[columns.count] = column;
@@ -205,8 +203,7 @@ static enum mp_code drop_column(struct mp_call *call, const json_t *op, struct m
     for (uint32_t i = 0; i < table->sort.field_count; i++)
         if (holds(&call->arena, place.column, table->sort.fields[i].source_field_id))
             return mp_refuse_invalid(call, "column %s is a source of the sort order", place.path);
-    less = (struct mp_columns){mp_arena_take(&call->arena, sizeof(*less.items) * columns.count),
-                               0};
+    less = (struct mp_columns){mp_arena_take(&call->arena, sizeof(*less.items) * columns.count), 0};
     for (uint32_t i = 0; i < columns.count; i++)
         if (&columns.items[i] != place.column)
             less.items[less.count++] = columns.items[i];

@@ -32,8 +32,8 @@ enum mp_code mp_call_sql(struct mp_call *call)
     return call->sql ? MP_OK : mp_sql_take(call->server->pool, &call->err, &call->sql);
 }
 
-enum mp_code mp_refuse(struct mp_call *call, unsigned status, const char *error,
-                       const char *format, ...)
+enum mp_code mp_refuse(struct mp_call *call, unsigned status, const char *error, const char *format,
+                       ...)
 {
     char text[2048];
     va_list args;
@@ -56,8 +56,8 @@ enum mp_code mp_refuse_recreated(struct mp_call *call, struct mp_str namespace_n
 {
     struct mp_str *name = mp_arena_take(&call->arena, sizeof(*name));
 
-    *name = mp_str_c(mp_arena_printf(&call->arena, "%.*s.%.*s", MP_STR_ARG(namespace_name),
-                                     MP_STR_ARG(table)));
+    *name = mp_str_c(
+        mp_arena_printf(&call->arena, "%.*s.%.*s", MP_STR_ARG(namespace_name), MP_STR_ARG(table)));
     mp_refuse(call, 409, "table_recreated",
               "table %.*s is not the incarnation that was expected; read it again",
               MP_STR_ARG(*name));
@@ -138,12 +138,11 @@ enum mp_code mp_call_read_end(struct mp_call *call, const struct mp_wire_reader 
 /* No character that is not white space: Unicode's, as far as anybody types it. */
 static bool blank(struct mp_str text)
 {
-    static const char *const wide[] = {"\xc2\x85",     "\xc2\xa0",     "\xe2\x80\x80",
-                                       "\xe2\x80\x81", "\xe2\x80\x82", "\xe2\x80\x83",
-                                       "\xe2\x80\x84", "\xe2\x80\x85", "\xe2\x80\x86",
-                                       "\xe2\x80\x87", "\xe2\x80\x88", "\xe2\x80\x89",
-                                       "\xe2\x80\x8a", "\xe2\x80\xa8", "\xe2\x80\xa9",
-                                       "\xe2\x80\xaf", "\xe2\x81\x9f", "\xe3\x80\x80"};
+    static const char *const wide[] = {
+        "\xc2\x85",     "\xc2\xa0",     "\xe2\x80\x80", "\xe2\x80\x81", "\xe2\x80\x82",
+        "\xe2\x80\x83", "\xe2\x80\x84", "\xe2\x80\x85", "\xe2\x80\x86", "\xe2\x80\x87",
+        "\xe2\x80\x88", "\xe2\x80\x89", "\xe2\x80\x8a", "\xe2\x80\xa8", "\xe2\x80\xa9",
+        "\xe2\x80\xaf", "\xe2\x81\x9f", "\xe3\x80\x80"};
     size_t at = 0;
 
     while (at < text.size) {

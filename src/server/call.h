@@ -35,8 +35,8 @@ struct mp_call {
     struct mp_str parts[MP_CALL_PARTS_MAX]; /* of the path, decoded, no NUL */
     struct mp_query *query;
     uint32_t query_count;
-    json_t *body;          /* NULL: none came */
-    struct mp_sql *sql;    /* lent by mp_call_sql; given back when the call ends */
+    json_t *body;       /* NULL: none came */
+    struct mp_sql *sql; /* lent by mp_call_sql; given back when the call ends */
     struct mp_refusal refusal;
     struct mp_err err;
     unsigned status; /* 200 unless set */
@@ -51,9 +51,10 @@ void mp_call_fini(struct mp_call *call);
 /* A connection of the pool, the same for the whole call. */
 enum mp_code mp_call_sql(struct mp_call *call);
 
-/* Puts a refusal down and gives MP_REFUSED. error: a literal, one of section "codes" of the docs. */
-enum mp_code mp_refuse(struct mp_call *call, unsigned status, const char *error,
-                       const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Puts a refusal down and gives MP_REFUSED. error: a literal, one of section "codes" of the docs.
+ */
+enum mp_code mp_refuse(struct mp_call *call, unsigned status, const char *error, const char *format,
+                       ...) __attribute__((format(printf, 4, 5)));
 #define mp_refuse_invalid(call, ...)  mp_refuse((call), 422, "validation", __VA_ARGS__)
 #define mp_refuse_missing(call, ...)  mp_refuse((call), 404, "not_found", __VA_ARGS__)
 #define mp_refuse_bad(call, ...)      mp_refuse((call), 400, "bad_request", __VA_ARGS__)
@@ -65,8 +66,7 @@ enum mp_code mp_refuse_recreated(struct mp_call *call, struct mp_str namespace_n
 /* data NULL: the parameter was not given. The first of several counts. */
 struct mp_str mp_call_query(const struct mp_call *call, const char *name);
 /* *ret is written where it was given. 400 where it is no integer. */
-enum mp_code mp_call_query_int(struct mp_call *call, const char *name, int64_t *ret,
-                               bool *ret_has);
+enum mp_code mp_call_query_int(struct mp_call *call, const char *name, int64_t *ret, bool *ret_has);
 enum mp_code mp_call_query_bool(struct mp_call *call, const char *name, bool *ret);
 enum mp_code mp_call_query_uuid(struct mp_call *call, const char *name, struct mp_str *ret);
 /* A part of the path as a UUID in canonical form. */

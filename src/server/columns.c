@@ -71,8 +71,8 @@ static enum mp_code check_params(const struct mp_wire_column *column, enum mp_ho
     if (!code && shredding && type != MP_HOG_VARIANT)
         code = mp_err_set(err, MP_BAD_DATA, "column %s: shredding belongs to a variant", path);
     if (!code && type == MP_HOG_VARIANT && json_object_size(params) > (shredding ? 1 : 0))
-        code = mp_err_set(err, MP_BAD_DATA, "column %s: a variant's type_params hold shredding only",
-                          path);
+        code = mp_err_set(err, MP_BAD_DATA,
+                          "column %s: a variant's type_params hold shredding only", path);
     if (!code && shredding && !json_is_null(shredding) && !top)
         code = mp_err_set(err, MP_BAD_DATA,
                           "column %s: shredding may be declared on a top-level variant only", path);
@@ -126,10 +126,11 @@ static enum mp_code check_one(struct mp_columns_check *check, struct mp_wire_col
         return code;
     column->type = mp_str_c(mp_hog_types[type].name);
     if (check->added && !column->nullable && !map_key)
-        return mp_err_set(err, MP_BAD_DATA,
-                          "cannot add column '%s': it must be nullable, since hoglake has no column "
-                          "defaults",
-                          path);
+        return mp_err_set(
+            err, MP_BAD_DATA,
+            "cannot add column '%s': it must be nullable, since hoglake has no column "
+            "defaults",
+            path);
     if (column->comment.data && check->no_comments)
         return mp_err_set(err, MP_BAD_DATA, "column %s: a comment cannot be given here", path);
     if (column->comment.data)
@@ -139,9 +140,8 @@ static enum mp_code check_one(struct mp_columns_check *check, struct mp_wire_col
     if (!code)
         code = check_children(column, type, path, err);
     if (!code && column->child_count)
-        code = mp_columns_check(check,
-                                (struct mp_columns){column->children, column->child_count}, path,
-                                err);
+        code = mp_columns_check(check, (struct mp_columns){column->children, column->child_count},
+                                path, err);
     return code;
 }
 
@@ -156,8 +156,7 @@ enum mp_code mp_columns_check(struct mp_columns_check *check, struct mp_columns 
     for (uint32_t i = 0; i < columns.count && !code; i++) {
         const char *path = path_of(check->arena, prefix, columns.items[i].name);
         bool map_key = *prefix && mp_str_eq(columns.items[i].name, MP_STR("key")) &&
-                       columns.count == 2 &&
-                       mp_str_eq(columns.items[1].name, MP_STR("value"));
+                       columns.count == 2 && mp_str_eq(columns.items[1].name, MP_STR("value"));
 
         for (uint32_t k = 0; k < i && !code; k++)
             if (mp_str_eq(columns.items[k].name, columns.items[i].name))

@@ -18,10 +18,10 @@ struct mp_columns {
 
 struct mp_columns_check {
     struct mp_arena *arena;
-    bool added;          /* for add_column: no node may be required, but a map's key */
-    bool no_comments;    /* refuse comments */
-    uint32_t depth;      /* of the parent the columns hang on; 0: they are the table's own */
-    uint32_t nodes;      /* counted; starts with those that are there already */
+    bool added;       /* for add_column: no node may be required, but a map's key */
+    bool no_comments; /* refuse comments */
+    uint32_t depth;   /* of the parent the columns hang on; 0: they are the table's own */
+    uint32_t nodes;   /* counted; starts with those that are there already */
 };
 
 /* Checks definitions and brings their types to canonical form. MP_BAD_DATA: 422. */

@@ -50,8 +50,9 @@ static enum mp_code check_transform(struct mp_wire_partition_field *field,
         return MP_OK;
     }
     if (!field->has_param || field->param < 1 || field->param > INT32_MAX)
-        return mp_err_set(err, MP_BAD_DATA, "partition transform bucket needs a transform_param "
-                                            "of at least 1");
+        return mp_err_set(err, MP_BAD_DATA,
+                          "partition transform bucket needs a transform_param "
+                          "of at least 1");
     if (!type->bucket)
         return mp_err_set(err, MP_BAD_DATA, "partition transform bucket: column %s is a %s: %s",
                           source->path, type->name,
@@ -68,8 +69,8 @@ enum mp_code mp_partition_fields_check(struct mp_arena *arena, struct mp_columns
     for (uint32_t i = 0; i < count && !code; i++) {
         struct mp_column_place source;
 
-        code = check_source(arena, columns, fields[i].source_field_id, "partition spec", err,
-                            &source);
+        code =
+            check_source(arena, columns, fields[i].source_field_id, "partition spec", err, &source);
         if (!code)
             code = check_transform(&fields[i], &source, err);
     }

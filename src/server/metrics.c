@@ -20,9 +20,9 @@ static const struct {
 #undef MP_SERVER_METRIC
 };
 
-static const uint64_t bucket_us[] = {250,    500,    1000,   2000,    4000,    8000,    16000,
-                                     32000,  64000,  125000, 250000,  500000,  1000000, 2500000,
-                                     5000000, 10000000, 30000000};
+static const uint64_t bucket_us[] = {250,     500,     1000,    2000,     4000,    8000,
+                                     16000,   32000,   64000,   125000,   250000,  500000,
+                                     1000000, 2500000, 5000000, 10000000, 30000000};
 
 enum { BUCKETS = sizeof(bucket_us) / sizeof(*bucket_us) };
 
@@ -135,8 +135,8 @@ static void print_name(struct mp_buf *ret, const struct series *series, const ch
     mp_buf_printf(ret, "%s%s", infos[series->id].name, suffix);
     while (names.size) {
         const char *name_end = memchr(names.data, ',', names.size);
-        const char *value_end = name_end && values.size ? memchr(values.data, ',', values.size)
-                                                        : NULL;
+        const char *value_end =
+            name_end && values.size ? memchr(values.data, ',', values.size) : NULL;
         size_t name_size = name_end ? (size_t)(name_end - names.data) : names.size;
         size_t value_size = value_end ? (size_t)(value_end - values.data) : values.size;
         char name[32] = "";

@@ -111,9 +111,9 @@ enum mp_code mp_migrate(struct mp_sql_pool *pool, struct mp_err *err)
     if (!code)
         code = read_version(sql, err, &version);
     if (!code && version > known)
-        code = mp_err_set(err, MP_BAD_CONFIG,
-                          "the database's schema is number %d, this program knows %d", version,
-                          known);
+        code =
+            mp_err_set(err, MP_BAD_CONFIG,
+                       "the database's schema is number %d, this program knows %d", version, known);
     while (!code && version < known)
         code = apply(sql, ++version, &arena, err);
     if (mp_sql_alive(sql)) {

@@ -90,8 +90,8 @@ static bool clean(struct mp_str text)
             return false;
         if (c == 0xc2 && next >= 0x80 && next <= 0xa0) /* U+0080 to U+00A0 */
             return false;
-        if (c == 0xe2 && next == 0x80 && (third <= 0x8a || third == 0xa8 || third == 0xa9 ||
-                                          third == 0xaf))
+        if (c == 0xe2 && next == 0x80 &&
+            (third <= 0x8a || third == 0xa8 || third == 0xa9 || third == 0xaf))
             return false;
         if ((c == 0xe3 && next == 0x80 && third == 0x80) ||
             (c == 0xe1 && next == 0x9a && third == 0x80) ||
@@ -127,8 +127,9 @@ enum mp_code mp_data_path(struct mp_str path, struct mp_err *err)
         return mp_err_set(err, MP_BAD_DATA, "data_path has more than %d characters",
                           MP_DATA_PATH_CHARS_MAX);
     if (!mp_str_starts(path, scheme))
-        return mp_err_set(err, MP_BAD_DATA, "data_path \"%.*s\" is not of the form s3://bucket/prefix",
-                          shown(path), path.data);
+        return mp_err_set(err, MP_BAD_DATA,
+                          "data_path \"%.*s\" is not of the form s3://bucket/prefix", shown(path),
+                          path.data);
     rest = mp_str_n(path.data + scheme.size, path.size - scheme.size);
     if (!clean(rest))
         return mp_err_set(err, MP_BAD_DATA, "data_path holds white space or control characters");

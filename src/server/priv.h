@@ -34,8 +34,8 @@ struct mp_route {
 
 /* The route of a request, its parts decoded into the call; NULL: there is none, and *ret_status is
  * 404, 405 or 400. */
-const struct mp_route *mp_route_find(struct mp_call *call, struct mp_str method,
-                                     struct mp_str path, unsigned *ret_status);
+const struct mp_route *mp_route_find(struct mp_call *call, struct mp_str method, struct mp_str path,
+                                     unsigned *ret_status);
 /* Whether the raw request belongs to a route that is answered at once. */
 bool mp_route_at_once(struct mp_str method, struct mp_str path);
 /* Decodes %XX and, in a query, '+'. False: broken, a NUL, or no UTF-8. */

@@ -88,8 +88,7 @@ static const struct mp_route routes[] = {
     {"PUT", C "/table-creations/*/metadata", MP_BODY_JSON, mp_route_creation_metadata},
     {"GET", C "/table-creations/*", MP_BODY_NONE, mp_route_creation_get},
     {"POST", C "/table-creations/*/commit", MP_BODY_JSON, mp_route_creation_commit},
-    {"POST", C "/table-creations/*/commit/uploads", MP_BODY_JSON,
-     mp_route_creation_commit_uploads},
+    {"POST", C "/table-creations/*/commit/uploads", MP_BODY_JSON, mp_route_creation_commit_uploads},
     {"POST", C "/table-creations/*/abort", MP_BODY_NONE, mp_route_creation_abort},
 
     {"GET", C "/publications", MP_BODY_NONE, mp_route_not_implemented},
@@ -174,8 +173,8 @@ bool mp_route_at_once(struct mp_str method, struct mp_str path)
     return false;
 }
 
-const struct mp_route *mp_route_find(struct mp_call *call, struct mp_str method,
-                                     struct mp_str path, unsigned *ret_status)
+const struct mp_route *mp_route_find(struct mp_call *call, struct mp_str method, struct mp_str path,
+                                     unsigned *ret_status)
 {
     struct mp_str parts[MP_CALL_PARTS_MAX];
     const struct mp_route *found = NULL;

@@ -29,8 +29,8 @@ static const struct setting settings[] = {
 
 enum { SETTINGS = sizeof(settings) / sizeof(*settings) };
 
-static enum mp_code read_one(const struct setting *setting, struct mp_str value,
-                             struct mp_err *err, void *ret)
+static enum mp_code read_one(const struct setting *setting, struct mp_str value, struct mp_err *err,
+                             void *ret)
 {
     bool given_bool = mp_str_eq(value, MP_STR("true")), fits;
     int64_t number;
@@ -92,8 +92,9 @@ static enum mp_code make_database(struct mp_arena *arena, struct mp_server_setti
     else if (mp_str_starts(url, MP_STR("postgres://")))
         scheme = strlen("postgres://");
     else
-        return mp_err_set(err, MP_BAD_CONFIG, "HOGLAKE_JDBC_URL: allowed is a URL that begins with "
-                                              "jdbc:postgresql:// or postgresql://");
+        return mp_err_set(err, MP_BAD_CONFIG,
+                          "HOGLAKE_JDBC_URL: allowed is a URL that begins with "
+                          "jdbc:postgresql:// or postgresql://");
     for (end = scheme; end < url.size && url.data[end] != '/' && url.data[end] != '?'; end++)
         if (url.data[end] == '@')
             at = end;
@@ -137,8 +138,9 @@ static enum mp_code check_together(struct mp_server_settings *made, struct mp_er
                           "allowed is at least 3600, or 0 for ever",
                           (long long)made->HOGLAKE_RECEIPT_RETENTION_SECONDS);
     if (made->HOGLAKE_COMPACTION_MIN_INPUT_FILES > made->HOGLAKE_COMPACTION_MAX_INPUT_FILES)
-        return mp_err_set(err, MP_BAD_CONFIG, "HOGLAKE_COMPACTION_MIN_INPUT_FILES is above "
-                                              "HOGLAKE_COMPACTION_MAX_INPUT_FILES");
+        return mp_err_set(err, MP_BAD_CONFIG,
+                          "HOGLAKE_COMPACTION_MIN_INPUT_FILES is above "
+                          "HOGLAKE_COMPACTION_MAX_INPUT_FILES");
     return MP_OK;
 }
 

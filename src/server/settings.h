@@ -12,10 +12,10 @@
 #include "base/str.h"
 
 struct mp_server_settings {
-#define TEXT           struct mp_str
-#define SECRET         struct mp_str
-#define BOOL           bool
-#define INT(low, high) int64_t
+#define TEXT                                          struct mp_str
+#define SECRET                                        struct mp_str
+#define BOOL                                          bool
+#define INT(low, high)                                int64_t
 #define MP_SERVER_SETTING(name, kind, value, meaning) kind name;
 #include "server/settings.def"
 #undef MP_SERVER_SETTING

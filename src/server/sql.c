@@ -78,8 +78,8 @@ struct mp_sql_pool_state mp_sql_pool_state(struct mp_sql_pool *pool)
     struct mp_sql_pool_state state;
 
     pthread_mutex_lock(&pool->lock);
-    state = (struct mp_sql_pool_state){pool->options.size, pool->open, pool->idle_count,
-                                       pool->waiting};
+    state =
+        (struct mp_sql_pool_state){pool->options.size, pool->open, pool->idle_count, pool->waiting};
     pthread_mutex_unlock(&pool->lock);
     return state;
 }
@@ -157,8 +157,8 @@ enum mp_code mp_sql_take(struct mp_sql_pool *pool, struct mp_err *err, struct mp
     } else if (room || pool->open < pool->options.size) {
         pool->open++; /* the place of the one that is opened below */
     } else {
-        code = mp_err_set(err, MP_TIMEOUT, "all %u database connections are busy",
-                          pool->options.size);
+        code =
+            mp_err_set(err, MP_TIMEOUT, "all %u database connections are busy", pool->options.size);
     }
     pthread_mutex_unlock(&pool->lock);
     if (!code && !sql) {
@@ -327,7 +327,9 @@ enum mp_code mp_sql_sync(struct mp_sql *sql, struct mp_err *err)
     static const struct {
         const char *state;
         enum mp_code code;
-    } classes[] = {{"40001", MP_CONFLICT}, {"40P01", MP_CONFLICT}, {"55P03", MP_TIMEOUT},
+    } classes[] = {{"40001", MP_CONFLICT},
+                   {"40P01", MP_CONFLICT},
+                   {"55P03", MP_TIMEOUT},
                    {"57014", MP_TIMEOUT}};
     enum mp_code code;
 

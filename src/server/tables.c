@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define VISIBLE(row) row ".begin_snapshot <= $2 AND (" row ".end_snapshot IS NULL OR $2 < " row \
-                         ".end_snapshot)"
+#define VISIBLE(row)                                                                               \
+    row ".begin_snapshot <= $2 AND (" row ".end_snapshot IS NULL OR $2 < " row ".end_snapshot)"
 
 /* --- where a read looks --- */
 
@@ -104,8 +104,9 @@ static const char find_table[] =
     " AND o.table_id = t.table_id)"
     " FROM hog_table_version v JOIN hog_table t USING (catalog_id, table_id)"
     " JOIN hog_table_stats s USING (catalog_id, table_id)"
-    " WHERE v.catalog_id = $1 AND v.namespace_id = $3 AND v.name = $4 AND " VISIBLE("v")
-    " AND t.created_snapshot <= $2 AND (t.dropped_snapshot IS NULL OR $2 < t.dropped_snapshot)";
+    " WHERE v.catalog_id = $1 AND v.namespace_id = $3 AND v.name = $4 AND " VISIBLE(
+        "v") " AND t.created_snapshot <= $2 AND (t.dropped_snapshot IS NULL OR $2 < "
+             "t.dropped_snapshot)";
 
 static void read_table(struct mp_call *call, struct mp_sql *sql, uint32_t number,
                        struct mp_table *ret)
@@ -134,9 +135,8 @@ enum mp_code mp_table_find(struct mp_call *call, struct mp_at *ret_at, struct mp
                                  &ret->namespace_id);
     if (code)
         return code;
-    number = MP_SQL(call->sql, find_table, mp_v_int(ret_at->catalog_id),
-                    mp_v_int(ret_at->snapshot), mp_v_int(ret->namespace_id),
-                    mp_v_text(call->parts[2]));
+    number = MP_SQL(call->sql, find_table, mp_v_int(ret_at->catalog_id), mp_v_int(ret_at->snapshot),
+                    mp_v_int(ret->namespace_id), mp_v_text(call->parts[2]));
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;
@@ -248,23 +248,23 @@ enum mp_code mp_table_definition(struct mp_call *call, struct mp_sql *sql, int64
     columns = MP_SQL(sql,
                      "SELECT c.field_id, c.parent_field_id, c.ordinal, c.name, c.col_type,"
                      " c.type_params, c.nullable, c.comment FROM hog_column c"
-                     " WHERE c.catalog_id = $1 AND c.table_id = $3 AND " VISIBLE("c")
-                     " ORDER BY coalesce(c.parent_field_id, 0), c.ordinal",
+                     " WHERE c.catalog_id = $1 AND c.table_id = $3 AND " VISIBLE(
+                         "c") " ORDER BY coalesce(c.parent_field_id, 0), c.ordinal",
                      mp_v_int(catalog_id), mp_v_int(snapshot), mp_v_int(table->table_id));
-    partition = MP_SQL(sql,
-                       "SELECT f.spec_id, f.source_field_id, f.transform, f.transform_param"
-                       " FROM hog_partition_spec s JOIN hog_partition_field f"
-                       " USING (catalog_id, table_id, spec_id)"
-                       " WHERE s.catalog_id = $1 AND s.table_id = $3 AND " VISIBLE("s")
-                       " ORDER BY f.key_index",
-                       mp_v_int(catalog_id), mp_v_int(snapshot), mp_v_int(table->table_id));
-    sort = MP_SQL(sql,
-                  "SELECT f.sort_id, f.source_field_id, f.direction, f.null_order"
-                  " FROM hog_sort_spec s JOIN hog_sort_field f"
-                  " USING (catalog_id, table_id, sort_id)"
-                  " WHERE s.catalog_id = $1 AND s.table_id = $3 AND " VISIBLE("s")
-                  " ORDER BY f.key_index",
-                  mp_v_int(catalog_id), mp_v_int(snapshot), mp_v_int(table->table_id));
+    partition = MP_SQL(
+        sql,
+        "SELECT f.spec_id, f.source_field_id, f.transform, f.transform_param"
+        " FROM hog_partition_spec s JOIN hog_partition_field f"
+        " USING (catalog_id, table_id, spec_id)"
+        " WHERE s.catalog_id = $1 AND s.table_id = $3 AND " VISIBLE("s") " ORDER BY f.key_index",
+        mp_v_int(catalog_id), mp_v_int(snapshot), mp_v_int(table->table_id));
+    sort = MP_SQL(
+        sql,
+        "SELECT f.sort_id, f.source_field_id, f.direction, f.null_order"
+        " FROM hog_sort_spec s JOIN hog_sort_field f"
+        " USING (catalog_id, table_id, sort_id)"
+        " WHERE s.catalog_id = $1 AND s.table_id = $3 AND " VISIBLE("s") " ORDER BY f.key_index",
+        mp_v_int(catalog_id), mp_v_int(snapshot), mp_v_int(table->table_id));
     code = mp_sql_sync(sql, &call->err);
     if (code)
         return code;
@@ -506,8 +506,7 @@ static void end_all(struct column_rows *rows, struct mp_columns columns)
     for (uint32_t i = 0; i < columns.count; i++) {
         mp_sql_array_int(&rows->ended, columns.items[i].field_id);
         rows->ended_count++;
-        end_all(rows,
-                (struct mp_columns){columns.items[i].children, columns.items[i].child_count});
+        end_all(rows, (struct mp_columns){columns.items[i].children, columns.items[i].child_count});
     }
 }
 
@@ -557,8 +556,7 @@ void mp_table_alter_send(struct mp_tx *tx, const struct mp_table *before,
     if (before->next_field_id != after->next_field_id)
         MP_SQL(tx->sql,
                "UPDATE hog_table SET next_field_id = $3 WHERE catalog_id = $1 AND table_id = $2",
-               mp_v_int(tx->catalog_id), mp_v_int(after->table_id),
-               mp_v_int(after->next_field_id));
+               mp_v_int(tx->catalog_id), mp_v_int(after->table_id), mp_v_int(after->next_field_id));
     if (before->spec_id_max != after->spec_id_max) {
         MP_SQL(tx->sql,
                "UPDATE hog_partition_spec SET end_snapshot = $3 WHERE catalog_id = $1"

@@ -16,7 +16,7 @@ struct mp_table {
     struct mp_columns columns;
     struct mp_wire_partition_spec partition; /* the live one; field_count 0: none */
     struct mp_wire_sort_spec sort;
-    int64_t spec_id_max, sort_id_max;         /* ever given; 0: none */
+    int64_t spec_id_max, sort_id_max;          /* ever given; 0: none */
     int64_t live_rows, live_files, live_bytes; /* at head */
 };
 
@@ -60,8 +60,8 @@ struct mp_wire_table mp_table_wire(const struct mp_table *table, int64_t read_sn
 /* Runs alter operations on the table in memory (server/alter.c): 400 and 422. What has to happen
  * outside the definition is noted. */
 struct mp_alter_effects {
-    bool adds_or_renames;       /* columns: refused while files lack field ids */
-    struct mp_str new_name;     /* data NULL: not renamed */
+    bool adds_or_renames;   /* columns: refused while files lack field ids */
+    struct mp_str new_name; /* data NULL: not renamed */
     struct {
         int64_t field_id;
         enum mp_hog_type from, to;

@@ -78,11 +78,11 @@ bool mp_hog_type_promotes(enum mp_hog_type from, enum mp_hog_type to)
     static const struct {
         enum mp_hog_type from, to;
     } allowed[] = {
-        {MP_HOG_INT8, MP_HOG_INT16},     {MP_HOG_INT8, MP_HOG_INT},
-        {MP_HOG_INT8, MP_HOG_LONG},      {MP_HOG_INT16, MP_HOG_INT},
-        {MP_HOG_INT16, MP_HOG_LONG},     {MP_HOG_INT, MP_HOG_LONG},
-        {MP_HOG_UINT8, MP_HOG_UINT16},   {MP_HOG_UINT8, MP_HOG_UINT32},
-        {MP_HOG_UINT16, MP_HOG_UINT32},  {MP_HOG_FLOAT, MP_HOG_DOUBLE},
+        {MP_HOG_INT8, MP_HOG_INT16},    {MP_HOG_INT8, MP_HOG_INT},
+        {MP_HOG_INT8, MP_HOG_LONG},     {MP_HOG_INT16, MP_HOG_INT},
+        {MP_HOG_INT16, MP_HOG_LONG},    {MP_HOG_INT, MP_HOG_LONG},
+        {MP_HOG_UINT8, MP_HOG_UINT16},  {MP_HOG_UINT8, MP_HOG_UINT32},
+        {MP_HOG_UINT16, MP_HOG_UINT32}, {MP_HOG_FLOAT, MP_HOG_DOUBLE},
     };
 
     for (size_t i = 0; i < sizeof(allowed) / sizeof(*allowed); i++)

@@ -8,11 +8,33 @@
 #include "base/str.h"
 
 enum mp_hog_type {
-    MP_HOG_BOOLEAN, MP_HOG_INT8, MP_HOG_INT16, MP_HOG_INT, MP_HOG_LONG, MP_HOG_UINT8,
-    MP_HOG_UINT16, MP_HOG_UINT32, MP_HOG_UINT64, MP_HOG_FLOAT, MP_HOG_DOUBLE, MP_HOG_DECIMAL,
-    MP_HOG_DATE, MP_HOG_TIME, MP_HOG_TIMESTAMP_S, MP_HOG_TIMESTAMP_MS, MP_HOG_TIMESTAMP,
-    MP_HOG_TIMESTAMP_NS, MP_HOG_TIMESTAMPTZ, MP_HOG_STRING, MP_HOG_JSON, MP_HOG_UUID,
-    MP_HOG_BINARY, MP_HOG_VARIANT, MP_HOG_LIST, MP_HOG_STRUCT, MP_HOG_MAP,
+    MP_HOG_BOOLEAN,
+    MP_HOG_INT8,
+    MP_HOG_INT16,
+    MP_HOG_INT,
+    MP_HOG_LONG,
+    MP_HOG_UINT8,
+    MP_HOG_UINT16,
+    MP_HOG_UINT32,
+    MP_HOG_UINT64,
+    MP_HOG_FLOAT,
+    MP_HOG_DOUBLE,
+    MP_HOG_DECIMAL,
+    MP_HOG_DATE,
+    MP_HOG_TIME,
+    MP_HOG_TIMESTAMP_S,
+    MP_HOG_TIMESTAMP_MS,
+    MP_HOG_TIMESTAMP,
+    MP_HOG_TIMESTAMP_NS,
+    MP_HOG_TIMESTAMPTZ,
+    MP_HOG_STRING,
+    MP_HOG_JSON,
+    MP_HOG_UUID,
+    MP_HOG_BINARY,
+    MP_HOG_VARIANT,
+    MP_HOG_LIST,
+    MP_HOG_STRUCT,
+    MP_HOG_MAP,
     MP_HOG_TYPES
 };
 
@@ -20,13 +42,13 @@ enum mp_hog_type {
 enum mp_hog_bound {
     MP_HOG_BOUND_NONE,
     MP_HOG_BOUND_BOOLEAN,
-    MP_HOG_BOUND_INT32,   /* 4 bytes, little endian, signed */
-    MP_HOG_BOUND_INT64,   /* 8 bytes */
-    MP_HOG_BOUND_FLOAT,   /* 4 bytes IEEE */
-    MP_HOG_BOUND_DOUBLE,  /* 8 bytes IEEE */
-    MP_HOG_BOUND_BIG,     /* shortest big-endian two's complement */
-    MP_HOG_BOUND_BYTES,   /* as they are, unsigned order */
-    MP_HOG_BOUND_UUID,    /* 16 bytes, unsigned order */
+    MP_HOG_BOUND_INT32,  /* 4 bytes, little endian, signed */
+    MP_HOG_BOUND_INT64,  /* 8 bytes */
+    MP_HOG_BOUND_FLOAT,  /* 4 bytes IEEE */
+    MP_HOG_BOUND_DOUBLE, /* 8 bytes IEEE */
+    MP_HOG_BOUND_BIG,    /* shortest big-endian two's complement */
+    MP_HOG_BOUND_BYTES,  /* as they are, unsigned order */
+    MP_HOG_BOUND_UUID,   /* 16 bytes, unsigned order */
 };
 
 struct mp_hog_type_info {

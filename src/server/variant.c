@@ -19,9 +19,9 @@ struct variant_check {
 };
 
 static const char *const primitives[] = {
-    "boolean",   "int8",         "int16",       "int32",          "int64",  "float",  "double", "date",
-    "time",      "timestamp",    "timestamp_ns", "timestamptz",   "timestamptz_ns", "binary",
-    "string",    "uuid"};
+    "boolean",        "int8",   "int16",  "int32",     "int64",        "float",
+    "double",         "date",   "time",   "timestamp", "timestamp_ns", "timestamptz",
+    "timestamptz_ns", "binary", "string", "uuid"};
 
 static enum mp_code fault(struct variant_check *check, const char *what)
 {

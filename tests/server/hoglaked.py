@@ -33,6 +33,7 @@ class Hoglaked:
             self.env.update(HOGLAKE_S3_ENDPOINT=s3.endpoint, HOGLAKE_S3_ACCESS_KEY=s3.access_key,
                             HOGLAKE_S3_SECRET_KEY=s3.secret_key)
         self.env.update(settings)
+        self.env.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
 
     def start(self):
         self.process = services.Process("hoglaked", [HOGLAKED], self.directory, env=self.env)

@@ -134,13 +134,13 @@ static void bounds_are_ordered_promoted_and_their_zeros_told_apart(void)
     mp_arena_init(&arena, 0);
     CHECK(mp_hog_bound_cmp(MP_HOG_DECIMAL, from_hex(&arena, "ff7f"), from_hex(&arena, "80")) < 0);
     CHECK(mp_hog_bound_cmp(MP_HOG_UINT64, from_hex(&arena, "0080"), from_hex(&arena, "7f")) > 0);
-    CHECK(mp_hog_bound_cmp(MP_HOG_INT, from_hex(&arena, "ffffffff"),
-                           from_hex(&arena, "00000000")) < 0);
+    CHECK(mp_hog_bound_cmp(MP_HOG_INT, from_hex(&arena, "ffffffff"), from_hex(&arena, "00000000")) <
+          0);
     CHECK(mp_hog_bound_cmp(MP_HOG_DOUBLE, from_hex(&arena, "0000000000000080"),
                            from_hex(&arena, "0000000000000000")) == 0);
     CHECK(mp_hog_bound_cmp(MP_HOG_STRING, MP_STR("\xff"), MP_STR("a")) > 0);
-    CHECK(mp_hog_bound_promote(&arena, MP_HOG_INT, MP_HOG_LONG, from_hex(&arena, "ffffffff"),
-                               &wide));
+    CHECK(
+        mp_hog_bound_promote(&arena, MP_HOG_INT, MP_HOG_LONG, from_hex(&arena, "ffffffff"), &wide));
     CHECK_STR(wide, from_hex(&arena, "ffffffffffffffff"));
     CHECK(mp_hog_bound_promote(&arena, MP_HOG_FLOAT, MP_HOG_DOUBLE, from_hex(&arena, "000020c0"),
                                &wide));
@@ -154,6 +154,15 @@ static void bounds_are_ordered_promoted_and_their_zeros_told_apart(void)
     mp_arena_fini(&arena);
 }
 
+/* What columns borrow their texts from. */
+static json_t *kept;
+
+static void drop_kept(void)
+{
+    json_decref(kept);
+    kept = NULL;
+}
+
 /* Reads columns from JSON and checks them. */
 static enum mp_code check_json(struct mp_arena *arena, const char *text, bool added,
                                struct mp_columns *ret, struct mp_err *err)
@@ -165,12 +174,13 @@ static enum mp_code check_json(struct mp_arena *arena, const char *text, bool ad
     enum mp_code code;
 
     CHECK(json);
+    drop_kept();
+    kept = json;
     mp_wire_columns_read(&reader, json, &ret->items, &ret->count);
     CHECK(!reader.failed);
     code = mp_columns_check(&check, *ret, "", err);
     if (!code)
         mp_columns_assign(*ret, 0, &next);
-    /* the JSON stays: texts are borrowed from it */
     return code;
 }
 
@@ -199,6 +209,7 @@ static void field_ids_are_given_depth_first(void)
     CHECK_INT(place.column->ordinal, 1);
     CHECK(mp_columns_path(&arena, columns, MP_STR("tags.element"), NULL, &place));
     CHECK(mp_columns_path(&arena, columns, MP_STR(""), NULL, &place));
+    drop_kept();
     mp_arena_fini(&arena);
 }
 
@@ -237,6 +248,7 @@ static void column_trees_that_break_a_rule_are_refused(void)
                         "\"type\":\"int\"}]}]",
                         true, &columns, &err),
              err);
+    drop_kept();
     mp_arena_fini(&arena);
 }
 
@@ -295,6 +307,7 @@ static void layouts_take_leaves_of_the_right_type(void)
     CHECK_STR(sort[0].direction, MP_STR("asc"));
     sort[1].source_field_id = 1;
     CHECK(mp_sort_fields_check(&arena, columns, sort, 2, &err));
+    drop_kept();
     mp_arena_fini(&arena);
 }
 

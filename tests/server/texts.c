@@ -13,8 +13,12 @@ static void instants_go_both_ways(void)
         {"2026-09-05T14:00:00.5+02:00", "2026-09-05T12:00:00.500Z", INT64_C(1788609600500000)},
         {"1969-12-31T23:59:59.999999Z", "1969-12-31T23:59:59.999999Z", -1},
     };
-    static const char *const bad[] = {"", "2026-09-05", "2026-09-05T12:00:00", "2026-02-30T00:00:00Z",
-                                      "2026-09-05T25:00:00Z", "2026-09-05T12:00:00Zx"};
+    static const char *const bad[] = {"",
+                                      "2026-09-05",
+                                      "2026-09-05T12:00:00",
+                                      "2026-02-30T00:00:00Z",
+                                      "2026-09-05T25:00:00Z",
+                                      "2026-09-05T12:00:00Zx"};
     struct mp_buf buf = MP_BUF_INIT(100);
     int64_t us;
 
@@ -67,7 +71,8 @@ static void paths_are_decoded_a_part_at_a_time(void)
                           &status);
     CHECK(route);
     CHECK_STR(call.parts[1], MP_STR("con/1"));
-    route = mp_route_find(&call, MP_STR("GET"), MP_STR("/v1/catalogs/c/snapshots/resolve"), &status);
+    route =
+        mp_route_find(&call, MP_STR("GET"), MP_STR("/v1/catalogs/c/snapshots/resolve"), &status);
     CHECK(route && strstr(route->pattern, "resolve"));
     CHECK(!mp_route_find(&call, MP_STR("PUT"), MP_STR("/v1/catalogs"), &status));
     CHECK_INT(status, 405);
@@ -85,7 +90,8 @@ static void paths_are_decoded_a_part_at_a_time(void)
     mp_arena_fini(&call.arena);
 }
 
-static void read(struct mp_arena *arena, const char *text, struct mp_wire_commit *ret)
+/* Gives the JSON that the request borrows from. */
+static json_t *read_commit(struct mp_arena *arena, const char *text, struct mp_wire_commit *ret)
 {
     struct mp_wire_reader reader = {.arena = arena};
     json_t *json = json_loads(text, 0, NULL);
@@ -93,16 +99,19 @@ static void read(struct mp_arena *arena, const char *text, struct mp_wire_commit
     CHECK(json);
     mp_wire_commit_read(&reader, json, ret);
     CHECK(!reader.failed);
+    return json;
 }
 
-#define FILE_A "{\"path\":\"a\",\"record_count\":1,\"file_size_bytes\":2,\"column_stats\":"         \
-               "[{\"field_id\":1,\"value_count\":1,\"null_count\":0},"                             \
-               "{\"field_id\":2,\"value_count\":1,\"null_count\":0}]}"
-#define FILE_A_TURNED "{\"column_stats\":[{\"null_count\":0,\"field_id\":2,\"value_count\":1},"    \
-                      "{\"field_id\":1,\"value_count\":1,\"null_count\":0,\"nan_count\":null}],"   \
-                      "\"path\":\"a\",\"record_count\":1,\"file_size_bytes\":2}"
-#define FILE_B "{\"path\":\"b\",\"record_count\":1,\"file_size_bytes\":2}"
-#define FILE_B_EMPTY "{\"path\":\"b\",\"record_count\":1,\"file_size_bytes\":2,\"column_stats\":[]}"
+#define FILE_A                                                                                     \
+    "{\"path\":\"a\",\"record_count\":1,\"file_size_bytes\":2,\"column_stats\":"                   \
+    "[{\"field_id\":1,\"value_count\":1,\"null_count\":0},"                                        \
+    "{\"field_id\":2,\"value_count\":1,\"null_count\":0}]}"
+#define FILE_A_TURNED                                                                              \
+    "{\"column_stats\":[{\"null_count\":0,\"field_id\":2,\"value_count\":1},"                      \
+    "{\"field_id\":1,\"value_count\":1,\"null_count\":0,\"nan_count\":null}],"                     \
+    "\"path\":\"a\",\"record_count\":1,\"file_size_bytes\":2}"
+#define FILE_B        "{\"path\":\"b\",\"record_count\":1,\"file_size_bytes\":2}"
+#define FILE_B_EMPTY  "{\"path\":\"b\",\"record_count\":1,\"file_size_bytes\":2,\"column_stats\":[]}"
 #define COMMIT(files) "{\"appends\":[{\"namespace\":\"n\",\"table\":\"t\",\"files\":[" files "]}]}"
 
 static bool same(const char *a, const char *b)
@@ -111,12 +120,15 @@ static bool same(const char *a, const char *b)
     unsigned char x[MP_FINGERPRINT_BYTES], y[MP_FINGERPRINT_BYTES];
     struct mp_wire_commit first, second;
     struct mp_arena arena;
+    json_t *one, *other;
 
     mp_arena_init(&arena, 0);
-    read(&arena, a, &first);
-    read(&arena, b, &second);
+    one = read_commit(&arena, a, &first);
+    other = read_commit(&arena, b, &second);
     mp_fingerprint(&first, &rules, x);
     mp_fingerprint(&second, &rules, y);
+    json_decref(one);
+    json_decref(other);
     mp_arena_fini(&arena);
     return memcmp(x, y, sizeof(x)) == 0;
 }

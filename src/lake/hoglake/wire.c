@@ -310,8 +310,9 @@ void mp_wire_files_read(struct mp_wire_reader *reader, const json_t *array,
                         struct mp_wire_file **ret, uint32_t *ret_count)
 {
     static const char *const known[] = {
-        "path",         "file_format",      "record_count",  "file_size_bytes", "footer_size",
-        "column_stats", "partition_values", "split_offsets", NULL};
+        "path",        "file_format",  "record_count",     "file_size_bytes",
+        "footer_size", "column_stats", "partition_values", "split_offsets",
+        NULL};
     struct mp_wire_file *files = items(reader, array, sizeof(*files), ret_count);
 
     for (uint32_t i = 0; i < *ret_count && !reader->failed; i++) {

@@ -147,8 +147,7 @@ void mp_wire_text(struct mp_wire_reader *reader, const json_t *object, const cha
                   bool required, struct mp_str *ret);
 void mp_wire_int(struct mp_wire_reader *reader, const json_t *object, const char *name,
                  bool required, int64_t *ret, bool *ret_has);
-void mp_wire_bool(struct mp_wire_reader *reader, const json_t *object, const char *name,
-                  bool *ret);
+void mp_wire_bool(struct mp_wire_reader *reader, const json_t *object, const char *name, bool *ret);
 /* A UUID in canonical lower case, in the arena. */
 void mp_wire_uuid(struct mp_wire_reader *reader, const json_t *object, const char *name,
                   bool required, struct mp_str *ret);

@@ -182,8 +182,7 @@ static void *loop(void *self)
             (uint64_t)mp_background_interval_ms(background->server, (enum mp_task)task) * 1000;
     while (rest(background, LOOP_EVERY_MS))
         for (int task = 0; task < MP_TASKS; task++) {
-            int64_t every_ms =
-                mp_background_interval_ms(background->server, (enum mp_task)task);
+            int64_t every_ms = mp_background_interval_ms(background->server, (enum mp_task)task);
 
             if (!every_ms || mp_now_mono_us(env) < background->due_us[task])
                 continue;
@@ -226,8 +225,8 @@ static void *prober(void *self)
         bool up = probe_once(server, &pg);
 
         if (up != atomic_exchange(&server->database_up, up))
-            mp_log(server->log, up ? MP_LOG_INFO : MP_LOG_ERROR, "hoglake.probe",
-                   "the database %s", up ? "answers again" : "does not answer");
+            mp_log(server->log, up ? MP_LOG_INFO : MP_LOG_ERROR, "hoglake.probe", "the database %s",
+                   up ? "answers again" : "does not answer");
     } while (rest(background, PROBE_EVERY_MS));
     mp_pg_close(pg);
     return NULL;
@@ -245,8 +244,7 @@ enum mp_code mp_background_open(struct mp_server *server, struct mp_err *err,
     pthread_mutex_init(&background->lock, NULL);
     pthread_cond_init(&background->wake, NULL);
     *ret = background;
-    background->prober_started =
-        pthread_create(&background->prober, NULL, prober, background) == 0;
+    background->prober_started = pthread_create(&background->prober, NULL, prober, background) == 0;
     background->loop_started = pthread_create(&background->loop, NULL, loop, background) == 0;
     if (!background->prober_started || !background->loop_started)
         return mp_err_set(err, MP_IO, "the background threads did not start");

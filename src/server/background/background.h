@@ -19,8 +19,14 @@ struct mp_background;
 typedef enum mp_code mp_task_run(struct mp_call *call, struct mp_str catalog, int64_t batch,
                                  struct mp_buf *result);
 
-enum mp_task { MP_TASK_HYDRATOR, MP_TASK_EXPIRY, MP_TASK_CLEANUP, MP_TASK_COMPACTION,
-               MP_TASK_RETIREMENT, MP_TASKS };
+enum mp_task {
+    MP_TASK_HYDRATOR,
+    MP_TASK_EXPIRY,
+    MP_TASK_CLEANUP,
+    MP_TASK_COMPACTION,
+    MP_TASK_RETIREMENT,
+    MP_TASKS
+};
 
 extern const char *const mp_task_names[MP_TASKS];
 

@@ -68,26 +68,23 @@ static enum mp_code drain(struct mp_call *call, const struct ticket *tickets, ui
 
 /* Receipts must outlive every replay: twice the snapshots' retention (30 days at most), and the
  * setting. */
-static enum mp_code purge_ledgers(struct mp_call *call, int64_t catalog_id,
-                                  struct cleanup *cleanup)
+static enum mp_code purge_ledgers(struct mp_call *call, int64_t catalog_id, struct cleanup *cleanup)
 {
     const struct mp_server_settings *settings = call->server->settings;
-    uint32_t receipts = MP_SQL(
-        call->sql,
-        "DELETE FROM hog_commit_receipt r USING hog_catalog c WHERE r.catalog_id = $1"
-        " AND c.catalog_id = $1 AND $2 > 0 AND r.created_us < hog_now_us() - 1000000 *"
-        " greatest($2, least(2 * coalesce(c.snapshot_retention_seconds, 0), 2592000))",
-        mp_v_int(catalog_id), mp_v_int(settings->HOGLAKE_RECEIPT_RETENTION_SECONDS));
+    uint32_t receipts =
+        MP_SQL(call->sql,
+               "DELETE FROM hog_commit_receipt r USING hog_catalog c WHERE r.catalog_id = $1"
+               " AND c.catalog_id = $1 AND $2 > 0 AND r.created_us < hog_now_us() - 1000000 *"
+               " greatest($2, least(2 * coalesce(c.snapshot_retention_seconds, 0), 2592000))",
+               mp_v_int(catalog_id), mp_v_int(settings->HOGLAKE_RECEIPT_RETENTION_SECONDS));
     enum mp_code code;
 
-    MP_SQL(call->sql,
-           "DELETE FROM hog_file_removal WHERE drained_us < hog_now_us() - $1 * 1000000",
+    MP_SQL(call->sql, "DELETE FROM hog_file_removal WHERE drained_us < hog_now_us() - $1 * 1000000",
            mp_v_int(settings->HOGLAKE_REMOVAL_LEDGER_RETENTION_SECONDS));
     MP_SQL(call->sql,
            "DELETE FROM hog_maintenance_run WHERE catalog_id = $1"
            " AND finished_us < hog_now_us() - $2 * 1000000",
-           mp_v_int(catalog_id),
-           mp_v_int(settings->HOGLAKE_MAINTENANCE_LEDGER_RETENTION_SECONDS));
+           mp_v_int(catalog_id), mp_v_int(settings->HOGLAKE_MAINTENANCE_LEDGER_RETENTION_SECONDS));
     code = mp_sql_sync(call->sql, &call->err);
     if (!code)
         cleanup->receipts = mp_sql_changed(call->sql, receipts);
@@ -106,8 +103,8 @@ enum mp_code mp_task_cleanup(struct mp_call *call, struct mp_str catalog, int64_
 
     if (code)
         return code;
-    number = MP_SQL(call->sql, "SELECT catalog_id FROM hog_catalog WHERE name = $1",
-                    mp_v_text(catalog));
+    number =
+        MP_SQL(call->sql, "SELECT catalog_id FROM hog_catalog WHERE name = $1", mp_v_text(catalog));
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;

@@ -4,8 +4,7 @@
 enum mp_code mp_task_compaction(struct mp_call *call, struct mp_str catalog, int64_t batch,
                                 struct mp_buf *result)
 {
-    int64_t groups =
-        batch ? batch : call->server->settings->HOGLAKE_COMPACTION_MAX_GROUPS_PER_RUN;
+    int64_t groups = batch ? batch : call->server->settings->HOGLAKE_COMPACTION_MAX_GROUPS_PER_RUN;
     struct mp_compaction_result done;
     enum mp_code code = mp_callout_compact(call, catalog, groups, &done);
 

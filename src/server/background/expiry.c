@@ -1,8 +1,8 @@
 /* server/background/expiry.c - snapshots that have had their time, and file rows behind them.
  *
- * Phase A moves the floor under the catalog's lock and deletes the history below it. Phase B, without
- * the lock and in pages, deletes file rows that ended at or below the floor: no retained snapshot
- * shows them. Their paths are queued for removal in the same statement.
+ * Phase A moves the floor under the catalog's lock and deletes the history below it. Phase B,
+ * without the lock and in pages, deletes file rows that ended at or below the floor: no retained
+ * snapshot shows them. Their paths are queued for removal in the same statement.
  */
 #include "server/background/background.h"
 #include "server/tx/tx.h"
@@ -142,8 +142,7 @@ static enum mp_code purge_pages(struct mp_call *call, const char *statement, int
         purge->pages += rows > 0;
         if (!rows)
             return MP_OK;
-        if (mp_now_mono_us(call->server->env) > until_us ||
-            atomic_load(&call->server->stopping)) {
+        if (mp_now_mono_us(call->server->env) > until_us || atomic_load(&call->server->stopping)) {
             purge->truncated = true;
             return MP_OK;
         }

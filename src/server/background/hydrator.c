@@ -121,9 +121,9 @@ enum mp_code mp_task_hydrator(struct mp_call *call, struct mp_str catalog, int64
 
     if (code)
         return code;
-    number = MP_SQL(call->sql,
-                    "SELECT catalog_id, last_snapshot_id FROM hog_catalog WHERE name = $1",
-                    mp_v_text(catalog));
+    number =
+        MP_SQL(call->sql, "SELECT catalog_id, last_snapshot_id FROM hog_catalog WHERE name = $1",
+               mp_v_text(catalog));
     code = mp_sql_sync(call->sql, &call->err);
     if (code || !mp_sql_rows(call->sql, number))
         return code;

@@ -46,8 +46,7 @@ enum mp_code mp_task_retirement(struct mp_call *call, struct mp_str catalog, int
     do {
         code = mp_tx_run(call, catalog, work, &retirement);
         rows += code ? 0 : retirement.rows;
-    } while (!code && retirement.rows == retirement.batch &&
-             !atomic_load(&call->server->stopping));
+    } while (!code && retirement.rows == retirement.batch && !atomic_load(&call->server->stopping));
     if (code)
         return code;
     mp_server_metrics_add(call->server->metrics, MP_SM_RETIRED, NULL, (double)rows);

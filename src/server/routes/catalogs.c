@@ -96,8 +96,8 @@ static enum mp_code create(struct mp_call *call, struct mp_str name, struct mp_s
     mp_sql_say(call->sql, "BEGIN");
     MP_SQL(call->sql, "SELECT pg_advisory_xact_lock($1)", mp_v_int(CATALOGS_LOCK));
     taken = MP_SQL(call->sql, "SELECT 1 FROM hog_catalog WHERE name = $1", mp_v_text(name));
-    paths = MP_SQL(call->sql, "SELECT data_path FROM hog_catalog WHERE name <> $1",
-                   mp_v_text(name));
+    paths =
+        MP_SQL(call->sql, "SELECT data_path FROM hog_catalog WHERE name <> $1", mp_v_text(name));
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;
@@ -238,8 +238,7 @@ static enum mp_code drop_work(struct mp_tx *tx, void *context)
     MP_SQL(tx->sql, "DELETE FROM hog_snapshot WHERE catalog_id = $1", mp_v_int(tx->catalog_id));
     MP_SQL(tx->sql, "DELETE FROM hog_commit_receipt WHERE catalog_id = $1",
            mp_v_int(tx->catalog_id));
-    MP_SQL(tx->sql, "DELETE FROM hog_file_removal WHERE catalog_id = $1",
-           mp_v_int(tx->catalog_id));
+    MP_SQL(tx->sql, "DELETE FROM hog_file_removal WHERE catalog_id = $1", mp_v_int(tx->catalog_id));
     MP_SQL(tx->sql, "DELETE FROM hog_upload WHERE catalog_id = $1", mp_v_int(tx->catalog_id));
     MP_SQL(tx->sql, "DELETE FROM hog_compaction_claim WHERE catalog_id = $1",
            mp_v_int(tx->catalog_id));

@@ -109,12 +109,11 @@ enum mp_code mp_route_commit_uploads(struct mp_call *call)
 
 enum mp_code mp_route_commit_transaction(struct mp_call *call)
 {
-    static const struct kind kind = {
-        .key = true,
-        .read_snapshot = true,
-        .guards = true,
-        .empty_groups = true,
-        .rules = {.unchanged_targets = true, .data_file_paths = true}};
+    static const struct kind kind = {.key = true,
+                                     .read_snapshot = true,
+                                     .guards = true,
+                                     .empty_groups = true,
+                                     .rules = {.unchanged_targets = true, .data_file_paths = true}};
 
     return commit(call, &kind);
 }

@@ -9,7 +9,7 @@
     "f.data_file_id, f.path, f.record_count, f.file_size_bytes, f.footer_size, f.row_id_start,"    \
     " f.stats_state, f.spec_id, f.partition_values, f.explicit_row_ids, f.begin_snapshot"
 enum { FILE_COLUMN_COUNT = 11 };
-#define VISIBLE(row) \
+#define VISIBLE(row)                                                                               \
     row ".begin_snapshot <= $3 AND (" row ".end_snapshot IS NULL OR $3 < " row ".end_snapshot)"
 
 /* A text[] as PostgreSQL prints it, as a JSON array. */
@@ -107,8 +107,8 @@ static enum mp_code read_filter(struct mp_call *call, uint32_t arity,
 /* The order is a number in the statement, so its text stays constant. */
 static enum mp_code read_order(struct mp_call *call, int64_t *ret)
 {
-    static const char *const orders[] = {"id", "path", "record_count", "size", "stats",
-                                         "begin_snapshot"};
+    static const char *const orders[] = {"id",   "path",  "record_count",
+                                         "size", "stats", "begin_snapshot"};
     struct mp_str sort = mp_call_query(call, "sort"), order = mp_call_query(call, "order");
     int64_t found = 0;
 
@@ -128,18 +128,18 @@ static enum mp_code read_order(struct mp_call *call, int64_t *ret)
 
 static const char list_files[] =
     "SELECT " FILE_COLUMNS " FROM hog_data_file f WHERE f.catalog_id = $1 AND f.table_id = $2"
-    " AND " VISIBLE("f")
-    " AND NOT EXISTS (SELECT 1 FROM unnest($4, $5) AS p(key, value)"
-    "  WHERE f.partition_values[p.key::int] IS DISTINCT FROM p.value)"
-    " ORDER BY CASE $6 WHEN 1 THEN f.data_file_id WHEN 3 THEN f.record_count"
-    "  WHEN 4 THEN f.file_size_bytes WHEN 6 THEN f.begin_snapshot END,"
-    " CASE $6 WHEN -1 THEN f.data_file_id WHEN -3 THEN f.record_count"
-    "  WHEN -4 THEN f.file_size_bytes WHEN -6 THEN f.begin_snapshot"
-    "  WHEN -7 THEN f.begin_snapshot END DESC,"
-    " CASE $6 WHEN 2 THEN f.path WHEN 5 THEN f.stats_state END COLLATE \"C\","
-    " CASE $6 WHEN -2 THEN f.path WHEN -5 THEN f.stats_state END COLLATE \"C\" DESC,"
-    " CASE $6 WHEN -7 THEN f.row_id_start END DESC,"
-    " f.begin_snapshot, f.row_id_start, f.data_file_id LIMIT $7 OFFSET $8";
+    " AND " VISIBLE(
+        "f") " AND NOT EXISTS (SELECT 1 FROM unnest($4, $5) AS p(key, value)"
+             "  WHERE f.partition_values[p.key::int] IS DISTINCT FROM p.value)"
+             " ORDER BY CASE $6 WHEN 1 THEN f.data_file_id WHEN 3 THEN f.record_count"
+             "  WHEN 4 THEN f.file_size_bytes WHEN 6 THEN f.begin_snapshot END,"
+             " CASE $6 WHEN -1 THEN f.data_file_id WHEN -3 THEN f.record_count"
+             "  WHEN -4 THEN f.file_size_bytes WHEN -6 THEN f.begin_snapshot"
+             "  WHEN -7 THEN f.begin_snapshot END DESC,"
+             " CASE $6 WHEN 2 THEN f.path WHEN 5 THEN f.stats_state END COLLATE \"C\","
+             " CASE $6 WHEN -2 THEN f.path WHEN -5 THEN f.stats_state END COLLATE \"C\" DESC,"
+             " CASE $6 WHEN -7 THEN f.row_id_start END DESC,"
+             " f.begin_snapshot, f.row_id_start, f.data_file_id LIMIT $7 OFFSET $8";
 
 enum mp_code mp_route_files(struct mp_call *call)
 {
@@ -420,8 +420,9 @@ static enum mp_code check_scan_size(struct mp_call *call, const struct scan_opti
     else
         mp_columns_walk(&call->arena, table->columns, count_leaf, &leaves);
     if (leaves * files > ENTRIES_MAX)
-        return mp_refuse_invalid(call, "statistics of %lld files and %lld columns are more than %d "
-                                       "entries",
+        return mp_refuse_invalid(call,
+                                 "statistics of %lld files and %lld columns are more than %d "
+                                 "entries",
                                  (long long)files, (long long)leaves, ENTRIES_MAX);
     return MP_OK;
 }
@@ -442,19 +443,19 @@ enum mp_code mp_route_scan(struct mp_call *call)
         code = mp_table_definition(call, call->sql, at.catalog_id, at.snapshot, &table);
     if (code)
         return code;
-    number = MP_SQL(call->sql,
-                    "SELECT " FILE_COLUMNS ", d.delete_file_id, d.path, d.delete_count,"
-                    " d.file_size_bytes, d.begin_snapshot,"
-                    " CASE WHEN $4 THEN s.stats END, CASE WHEN $5 THEN f.split_offsets END"
-                    " FROM hog_data_file f LEFT JOIN hog_delete_file d"
-                    " ON d.catalog_id = f.catalog_id AND d.data_file_id = f.data_file_id"
-                    " AND " VISIBLE("d")
-                    " LEFT JOIN hog_file_stats s ON $4 AND s.catalog_id = f.catalog_id"
-                    " AND s.data_file_id = f.data_file_id"
-                    " WHERE f.catalog_id = $1 AND f.table_id = $2 AND " VISIBLE("f")
-                    " ORDER BY f.row_id_start, f.data_file_id",
-                    mp_v_int(at.catalog_id), mp_v_int(table.table_id), mp_v_int(at.snapshot),
-                    mp_v_bool(options.stats), mp_v_bool(options.splits));
+    number = MP_SQL(
+        call->sql,
+        "SELECT " FILE_COLUMNS ", d.delete_file_id, d.path, d.delete_count,"
+        " d.file_size_bytes, d.begin_snapshot,"
+        " CASE WHEN $4 THEN s.stats END, CASE WHEN $5 THEN f.split_offsets END"
+        " FROM hog_data_file f LEFT JOIN hog_delete_file d"
+        " ON d.catalog_id = f.catalog_id AND d.data_file_id = f.data_file_id"
+        " AND " VISIBLE("d") " LEFT JOIN hog_file_stats s ON $4 AND s.catalog_id = f.catalog_id"
+                             " AND s.data_file_id = f.data_file_id"
+                             " WHERE f.catalog_id = $1 AND f.table_id = $2 AND " VISIBLE(
+                                 "f") " ORDER BY f.row_id_start, f.data_file_id",
+        mp_v_int(at.catalog_id), mp_v_int(table.table_id), mp_v_int(at.snapshot),
+        mp_v_bool(options.stats), mp_v_bool(options.splits));
     code = mp_sql_sync(call->sql, &call->err);
     if (!code)
         code = check_scan_size(call, &options, &table, mp_sql_rows(call->sql, number));
@@ -522,14 +523,14 @@ enum mp_code mp_route_changes(struct mp_call *call)
     code = mp_namespace_find(call, call->sql, at.catalog_id, call->parts[1], &table.namespace_id);
     if (code)
         return code;
-    number = MP_SQL(call->sql,
-                    "SELECT t.table_id, t.table_uuid FROM hog_table_version v"
-                    " JOIN hog_table t USING (catalog_id, table_id)"
-                    " WHERE v.catalog_id = $1 AND v.namespace_id = $2 AND v.name = $4"
-                    " AND " VISIBLE("v")
-                    " AND (t.dropped_snapshot IS NULL OR $3 < t.dropped_snapshot)",
-                    mp_v_int(at.catalog_id), mp_v_int(table.namespace_id), mp_v_int(to),
-                    mp_v_text(call->parts[2]));
+    number =
+        MP_SQL(call->sql,
+               "SELECT t.table_id, t.table_uuid FROM hog_table_version v"
+               " JOIN hog_table t USING (catalog_id, table_id)"
+               " WHERE v.catalog_id = $1 AND v.namespace_id = $2 AND v.name = $4"
+               " AND " VISIBLE("v") " AND (t.dropped_snapshot IS NULL OR $3 < t.dropped_snapshot)",
+               mp_v_int(at.catalog_id), mp_v_int(table.namespace_id), mp_v_int(to),
+               mp_v_text(call->parts[2]));
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;
@@ -539,27 +540,26 @@ enum mp_code mp_route_changes(struct mp_call *call)
     table.table_id = mp_sql_int(call->sql, number, 0, 0, 0);
     table.uuid = mp_sql_copy(call->sql, &call->arena, number, 0, 1);
     mp_sql_say(call->sql, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-    barrier = MP_SQL(call->sql,
-                     "SELECT a.snapshot_id FROM hog_snapshot_change a JOIN hog_snapshot_change d"
-                     " USING (catalog_id, object_id, snapshot_id) WHERE a.catalog_id = $1"
-                     " AND a.object_id = $2 AND a.kind = 'table_altered'"
-                     " AND d.kind = 'table_deleted_from' AND a.snapshot_id > $3"
-                     " AND a.snapshot_id <= $4 LIMIT 1",
-                     mp_v_int(at.catalog_id), mp_v_int(table.table_id), mp_v_int(from),
-                     mp_v_int(to));
+    barrier =
+        MP_SQL(call->sql,
+               "SELECT a.snapshot_id FROM hog_snapshot_change a JOIN hog_snapshot_change d"
+               " USING (catalog_id, object_id, snapshot_id) WHERE a.catalog_id = $1"
+               " AND a.object_id = $2 AND a.kind = 'table_altered'"
+               " AND d.kind = 'table_deleted_from' AND a.snapshot_id > $3"
+               " AND a.snapshot_id <= $4 LIMIT 1",
+               mp_v_int(at.catalog_id), mp_v_int(table.table_id), mp_v_int(from), mp_v_int(to));
     files = MP_SQL(call->sql,
                    "SELECT " FILE_COLUMNS " FROM hog_data_file f WHERE f.catalog_id = $1"
                    " AND f.table_id = $2 AND f.begin_snapshot > $3 AND f.begin_snapshot <= $4"
                    " AND NOT f.compacted ORDER BY f.begin_snapshot, f.row_id_start, f.data_file_id",
-                   mp_v_int(at.catalog_id), mp_v_int(table.table_id), mp_v_int(from),
-                   mp_v_int(to));
-    deletes = MP_SQL(call->sql,
-                     "SELECT delete_file_id, path, delete_count, file_size_bytes, begin_snapshot,"
-                     " data_file_id FROM hog_delete_file WHERE catalog_id = $1 AND table_id = $2"
-                     " AND begin_snapshot > $3 AND begin_snapshot <= $4"
-                     " ORDER BY begin_snapshot, delete_file_id",
-                     mp_v_int(at.catalog_id), mp_v_int(table.table_id), mp_v_int(from),
-                     mp_v_int(to));
+                   mp_v_int(at.catalog_id), mp_v_int(table.table_id), mp_v_int(from), mp_v_int(to));
+    deletes =
+        MP_SQL(call->sql,
+               "SELECT delete_file_id, path, delete_count, file_size_bytes, begin_snapshot,"
+               " data_file_id FROM hog_delete_file WHERE catalog_id = $1 AND table_id = $2"
+               " AND begin_snapshot > $3 AND begin_snapshot <= $4"
+               " ORDER BY begin_snapshot, delete_file_id",
+               mp_v_int(at.catalog_id), mp_v_int(table.table_id), mp_v_int(from), mp_v_int(to));
     mp_sql_say(call->sql, "COMMIT");
     code = mp_sql_sync(call->sql, &call->err);
     if (code)

@@ -33,8 +33,8 @@ struct creation {
 };
 
 struct gate {
-    bool partition, sort;             /* allowed */
-    bool need_partition, need_sort;   /* required */
+    bool partition, sort;           /* allowed */
+    bool need_partition, need_sort; /* required */
     bool metadata;
 };
 
@@ -47,9 +47,9 @@ static enum mp_code invalid(struct mp_call *call, const struct mp_err *err)
 
 static enum mp_code read_definition(struct mp_call *call, json_t *json, struct definition *ret)
 {
-    static const char *const known[] = {"namespace", "name",      "columns",  "replacement",
-                                        "partition_fields", "sort_fields", "comment",
-                                        "properties", "author",    "message",  NULL};
+    static const char *const known[] = {"namespace",        "name",        "columns", "replacement",
+                                        "partition_fields", "sort_fields", "comment", "properties",
+                                        "author",           "message",     NULL};
     static const char *const known_replacement[] = {"expected_table_uuid", "read_snapshot", NULL};
     struct mp_wire_reader reader = {.arena = &call->arena};
     const json_t *list, *replacement;
@@ -97,8 +97,8 @@ static enum mp_code check_gate(struct mp_call *call, const struct definition *de
         return mp_refuse_invalid(call, "partition_fields are required here");
     if (!sort && gate->need_sort)
         return mp_refuse_invalid(call, "sort_fields are required here");
-    if (!gate->metadata && (definition->table.comment.data ||
-                            json_object_get(definition->json, "properties")))
+    if (!gate->metadata &&
+        (definition->table.comment.data || json_object_get(definition->json, "properties")))
         return mp_refuse_invalid(call, "comment and properties do not belong here");
     return MP_OK;
 }
@@ -237,8 +237,7 @@ static void count_creation(struct mp_call *call, const char *action, struct mp_s
 
     snprintf(labels, sizeof(labels), "%s,%.*s", action, MP_STR_ARG(outcome));
     mp_server_metrics_add(call->server->metrics, MP_SM_CREATIONS, labels, 1);
-    mp_audit(call,
-             mp_arena_printf(&call->arena, "table_creation_%s", action), call->parts[0],
+    mp_audit(call, mp_arena_printf(&call->arena, "table_creation_%s", action), call->parts[0],
              call->parts[1], mp_arena_printf(&call->arena, "%.*s", MP_STR_ARG(outcome)));
 }
 
@@ -306,16 +305,16 @@ static enum mp_code prepare_work(struct mp_tx *tx, void *context)
     prepare->definition->table.next_field_id = 1;
     code = check_definition(call, prepare->definition, prepare->comments);
     if (!code)
-        code = mp_namespace_find(call, tx->sql, tx->catalog_id,
-                                 prepare->definition->namespace_name, &namespace_id);
+        code = mp_namespace_find(call, tx->sql, tx->catalog_id, prepare->definition->namespace_name,
+                                 &namespace_id);
     if (!code && prepare->definition->replaces)
         code = check_replacement(tx, prepare->definition, namespace_id, &table_id, &same);
     if (!code && !same)
         code = mp_refuse_conflict(call, "the table to replace is not what it was at read_snapshot");
     if (code)
         return code;
-    write_path = mp_arena_printf(&call->arena, "%.*s/data/%s/", MP_STR_ARG(data_path),
-                                 prepare->uuid);
+    write_path =
+        mp_arena_printf(&call->arena, "%.*s/data/%s/", MP_STR_ARG(data_path), prepare->uuid);
     MP_SQL(tx->sql,
            "INSERT INTO hog_table_creation (catalog_id, operation_id, namespace_id, definition,"
            " table_uuid, write_path, state, expires_us)"
@@ -502,9 +501,9 @@ static enum mp_code check_paths_free(struct mp_tx *tx, struct publish *publish)
                       " AND drained_us IS NULL LIMIT 1",
                       mp_v_int(tx->catalog_id), mp_sql_array_value(&paths));
     code = mp_tx_sync(tx);
-    if (!code && (mp_sql_int(tx->sql, claims, 0, 0, 0) ||
-                  (publish->claimed &&
-                   mp_sql_int(tx->sql, claims, 0, 1, 0) != publish->file_count)))
+    if (!code &&
+        (mp_sql_int(tx->sql, claims, 0, 0, 0) ||
+         (publish->claimed && mp_sql_int(tx->sql, claims, 0, 1, 0) != publish->file_count)))
         code = mp_refuse_conflict(tx->call, "a path is not claimed by this operation");
     if (!code && mp_sql_rows(tx->sql, removals))
         code = mp_refuse_conflict(tx->call, "a path is queued for deletion");
@@ -535,8 +534,8 @@ static void send_files(struct mp_tx *tx, const struct publish *publish,
     mp_file_rows_fini(&rows);
 }
 
-static enum mp_code create(struct mp_tx *tx, struct publish *publish,
-                           struct definition *definition, int64_t replaced)
+static enum mp_code create(struct mp_tx *tx, struct publish *publish, struct definition *definition,
+                           int64_t replaced)
 {
     struct mp_table *table = &definition->table;
     struct mp_files_target target = {
@@ -547,8 +546,8 @@ static enum mp_code create(struct mp_tx *tx, struct publish *publish,
     };
     int64_t snapshot;
     bool found;
-    enum mp_code code = mp_files_check(tx->call, &tx->call->arena, &target, publish->files,
-                                       publish->file_count);
+    enum mp_code code =
+        mp_files_check(tx->call, &tx->call->arena, &target, publish->files, publish->file_count);
 
     if (!code)
         code = check_paths_free(tx, publish);
@@ -602,8 +601,7 @@ static enum mp_code publish_prepared(struct mp_tx *tx, struct publish *publish,
     if (definition->replaces)
         code = check_replacement(tx, definition, creation->namespace_id, &replaced, &same);
     else
-        code = mp_table_live(tx, creation->namespace_id, definition->table.name, &existing,
-                             &found);
+        code = mp_table_live(tx, creation->namespace_id, definition->table.name, &existing, &found);
     if (code)
         return code;
     if (!same)
@@ -637,8 +635,8 @@ static enum mp_code publish_work(struct mp_tx *tx, void *context)
                          "the stored definition cannot be read");
     code = read_definition(tx->call, json, &definition);
     if (code)
-        code = mp_refuse(tx->call, 500, "corrupt_definition",
-                         "the stored definition cannot be read");
+        code =
+            mp_refuse(tx->call, 500, "corrupt_definition", "the stored definition cannot be read");
     if (!code)
         code = publish_prepared(tx, publish, &definition);
     json_decref(json);

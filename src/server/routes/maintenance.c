@@ -206,7 +206,8 @@ static void print_status(struct mp_call *call, uint32_t number, uint32_t row)
         mp_wire_member_text(out, "task", mp_str_c(mp_task_names[tasks[i].task]));
         if (every_ms)
             mp_wire_member_int(out, "loop_interval_ms", every_ms);
-        mp_buf_add_c(out, every_ms ? ",\"loop\":{\"records_every_sweep\":false}" : ",\"loop\":null");
+        mp_buf_add_c(out,
+                     every_ms ? ",\"loop\":{\"records_every_sweep\":false}" : ",\"loop\":null");
         mp_buf_add_c(out, ",\"last_run\":null,\"backlog\":{");
         if (tasks[i].backlog)
             mp_wire_member_int(out, tasks[i].backlog,
@@ -223,8 +224,8 @@ enum mp_code mp_route_maintenance_status(struct mp_call *call)
 
     if (code)
         return code;
-    number = MP_SQL(call->sql, backlog, mp_v_text(call->parts[0]), mp_v_null(MP_PG_TEXT),
-                    mp_v_int(1));
+    number =
+        MP_SQL(call->sql, backlog, mp_v_text(call->parts[0]), mp_v_null(MP_PG_TEXT), mp_v_int(1));
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;
@@ -250,8 +251,8 @@ enum mp_code mp_route_instance_status(struct mp_call *call)
     if (code)
         return code;
     limit = limit > LIMIT_MAX ? LIMIT_MAX : limit;
-    number = MP_SQL(call->sql, backlog, mp_v_null(MP_PG_TEXT), mp_v_text(after),
-                    mp_v_int(limit + 1));
+    number =
+        MP_SQL(call->sql, backlog, mp_v_null(MP_PG_TEXT), mp_v_text(after), mp_v_int(limit + 1));
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;

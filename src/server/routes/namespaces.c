@@ -81,8 +81,7 @@ static enum mp_code create_work(struct mp_tx *tx, void *context)
     MP_SQL(tx->sql,
            "INSERT INTO hog_namespace (catalog_id, namespace_id, name, created_snapshot)"
            " VALUES ($1, $2, $3, $4)",
-           mp_v_int(tx->catalog_id), mp_v_int(work->id), mp_v_text(work->name),
-           mp_v_int(snapshot));
+           mp_v_int(tx->catalog_id), mp_v_int(work->id), mp_v_text(work->name), mp_v_int(snapshot));
     return MP_OK;
 }
 
@@ -116,8 +115,7 @@ static enum mp_code drop_work(struct mp_tx *tx, void *context)
     struct work *work = context;
     uint32_t number;
     int64_t tables, views, snapshot;
-    enum mp_code code =
-        mp_namespace_find(tx->call, tx->sql, tx->catalog_id, work->name, &work->id);
+    enum mp_code code = mp_namespace_find(tx->call, tx->sql, tx->catalog_id, work->name, &work->id);
 
     if (code)
         return code;

@@ -150,8 +150,8 @@ enum mp_code mp_route_not_implemented(struct mp_call *call)
     return mp_refuse(call, 501, "not_implemented", "publications and export do not exist");
 }
 
-void mp_audit(struct mp_call *call, const char *action, struct mp_str catalog,
-              struct mp_str object, const char *outcome)
+void mp_audit(struct mp_call *call, const char *action, struct mp_str catalog, struct mp_str object,
+              const char *outcome)
 {
     struct mp_log_field fields[] = {
         {"action", false, mp_str_c(action)},

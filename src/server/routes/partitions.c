@@ -38,9 +38,9 @@ static const char list_partitions[] =
 
 static enum mp_code order_of(struct mp_call *call, int64_t *ret)
 {
-    static const char *const names[] = {"partition", "files",    "small_files", "debt",
-                                        "total_size", "avg_size", "dvs",         "rows",
-                                        "last_written"};
+    static const char *const names[] = {"partition", "files",      "small_files",
+                                        "debt",      "total_size", "avg_size",
+                                        "dvs",       "rows",       "last_written"};
     struct mp_str sort = mp_call_query(call, "sort"), order = mp_call_query(call, "order");
 
     *ret = sort.data ? 0 : 1;
@@ -133,20 +133,19 @@ enum mp_code mp_route_partition_values(struct mp_call *call)
     if (code)
         return code;
     mp_buf_add_byte(out, '{');
-    mp_wire_member_int(out, "spec_id",
-                       table.partition.field_count ? table.partition.spec_id : -1);
+    mp_wire_member_int(out, "spec_id", table.partition.field_count ? table.partition.spec_id : -1);
     mp_wire_member(out, "fields");
     mp_buf_add_byte(out, '[');
     for (uint32_t i = 0; i < table.partition.field_count; i++) {
         const struct mp_wire_partition_field *field = &table.partition.fields[i];
-        uint32_t number = MP_SQL(
-            call->sql,
-            "SELECT f.partition_values[$4::int], count(*) FROM hog_data_file f"
-            " WHERE f.catalog_id = $1 AND f.table_id = $2 AND f.begin_snapshot <= $3"
-            " AND (f.end_snapshot IS NULL OR $3 < f.end_snapshot) AND f.spec_id = $5"
-            " GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT $6",
-            mp_v_int(at.catalog_id), mp_v_int(table.table_id), mp_v_int(at.snapshot),
-            mp_v_int(i + 1), mp_v_int(table.partition.spec_id), mp_v_int(VALUES_MAX + 1));
+        uint32_t number =
+            MP_SQL(call->sql,
+                   "SELECT f.partition_values[$4::int], count(*) FROM hog_data_file f"
+                   " WHERE f.catalog_id = $1 AND f.table_id = $2 AND f.begin_snapshot <= $3"
+                   " AND (f.end_snapshot IS NULL OR $3 < f.end_snapshot) AND f.spec_id = $5"
+                   " GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT $6",
+                   mp_v_int(at.catalog_id), mp_v_int(table.table_id), mp_v_int(at.snapshot),
+                   mp_v_int(i + 1), mp_v_int(table.partition.spec_id), mp_v_int(VALUES_MAX + 1));
         uint32_t rows;
 
         code = mp_sql_sync(call->sql, &call->err);
@@ -195,23 +194,23 @@ enum mp_code mp_route_partition_stats(struct mp_call *call)
     if (code)
         return code;
     limit = limit > LIMIT_MAX ? LIMIT_MAX : limit;
-    number = MP_SQL(
-        call->sql,
-        "SELECT n.name, v.name, t.table_uuid, f.spec_id,"
-        " (SELECT json_agg(json_build_object('value', p.value) ORDER BY p.n)"
-        "  FROM unnest(f.partition_values) WITH ORDINALITY AS p(value, n)), count(*),"
-        " count(*) FILTER (WHERE f.file_size_bytes < $4), sum(f.file_size_bytes)::bigint,"
-        " coalesce(sum(f.file_size_bytes) FILTER (WHERE f.file_size_bytes < $4), 0)::bigint,"
-        " avg(f.file_size_bytes)::bigint"
-        " FROM hog_table_version v JOIN hog_table t USING (catalog_id, table_id)"
-        " JOIN hog_namespace n USING (catalog_id, namespace_id)"
-        " JOIN hog_data_file f USING (catalog_id, table_id)"
-        " WHERE v.catalog_id = $1 AND v.end_snapshot IS NULL AND f.end_snapshot IS NULL"
-        " AND ($2 IS NULL OR n.name = $2) AND ($3 IS NULL OR v.name = $3)"
-        " GROUP BY n.name, v.name, t.table_uuid, f.spec_id, f.partition_values"
-        " ORDER BY 7 DESC, 6 DESC LIMIT $5",
-        mp_v_int(at.catalog_id), mp_v_text(namespace_name), mp_v_text(table),
-        mp_v_int(SMALL_BYTES), mp_v_int(limit + 1));
+    number =
+        MP_SQL(call->sql,
+               "SELECT n.name, v.name, t.table_uuid, f.spec_id,"
+               " (SELECT json_agg(json_build_object('value', p.value) ORDER BY p.n)"
+               "  FROM unnest(f.partition_values) WITH ORDINALITY AS p(value, n)), count(*),"
+               " count(*) FILTER (WHERE f.file_size_bytes < $4), sum(f.file_size_bytes)::bigint,"
+               " coalesce(sum(f.file_size_bytes) FILTER (WHERE f.file_size_bytes < $4), 0)::bigint,"
+               " avg(f.file_size_bytes)::bigint"
+               " FROM hog_table_version v JOIN hog_table t USING (catalog_id, table_id)"
+               " JOIN hog_namespace n USING (catalog_id, namespace_id)"
+               " JOIN hog_data_file f USING (catalog_id, table_id)"
+               " WHERE v.catalog_id = $1 AND v.end_snapshot IS NULL AND f.end_snapshot IS NULL"
+               " AND ($2 IS NULL OR n.name = $2) AND ($3 IS NULL OR v.name = $3)"
+               " GROUP BY n.name, v.name, t.table_uuid, f.spec_id, f.partition_values"
+               " ORDER BY 7 DESC, 6 DESC LIMIT $5",
+               mp_v_int(at.catalog_id), mp_v_text(namespace_name), mp_v_text(table),
+               mp_v_int(SMALL_BYTES), mp_v_int(limit + 1));
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;

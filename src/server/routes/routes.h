@@ -88,7 +88,7 @@ MP_HANDLER(creation_commit_uploads);
 MP_HANDLER(creation_abort);
 
 /* A line in the audit log. */
-void mp_audit(struct mp_call *call, const char *action, struct mp_str catalog,
-              struct mp_str object, const char *outcome);
+void mp_audit(struct mp_call *call, const char *action, struct mp_str catalog, struct mp_str object,
+              const char *outcome);
 
 #endif

@@ -169,8 +169,8 @@ enum mp_code mp_route_consumer_offset_put(struct mp_call *call)
     if (!code)
         code = mp_call_read_end(call, &reader);
     if (!code && (!call->parts[1].size || mp_chars(call->parts[1]) > MP_CONSUMER_CHARS_MAX))
-        code = mp_refuse_invalid(call, "a consumer id has 1 to %d characters",
-                                 MP_CONSUMER_CHARS_MAX);
+        code =
+            mp_refuse_invalid(call, "a consumer id has 1 to %d characters", MP_CONSUMER_CHARS_MAX);
     call->query_count = 0;
     if (!code)
         code = mp_at_read(call, &at);
@@ -207,8 +207,8 @@ enum mp_code mp_route_consumer_offset_put(struct mp_call *call)
     if (code)
         return code;
     if (!mp_sql_rows(call->sql, number))
-        return mp_refuse(call, 409, "offset_regression",
-                         "the stored offset is above snapshot %lld", (long long)snapshot);
+        return mp_refuse(call, 409, "offset_regression", "the stored offset is above snapshot %lld",
+                         (long long)snapshot);
     print_offset(call, call->parts[1], number, 0);
     mp_audit(call, "offset_commit", call->parts[0], call->parts[1], "committed");
     return MP_OK;

@@ -68,9 +68,9 @@ enum mp_code mp_route_snapshots(struct mp_call *call)
                         SNAPSHOTS " AND s.snapshot_id < $2 ORDER BY s.snapshot_id DESC LIMIT $3",
                         mp_v_int(at.catalog_id), mp_v_int(before), mp_v_int(limit + 1));
     else
-        number = MP_SQL(call->sql,
-                        SNAPSHOTS " AND s.snapshot_id > $2 ORDER BY s.snapshot_id LIMIT $3",
-                        mp_v_int(at.catalog_id), mp_v_int(after), mp_v_int(limit + 1));
+        number =
+            MP_SQL(call->sql, SNAPSHOTS " AND s.snapshot_id > $2 ORDER BY s.snapshot_id LIMIT $3",
+                   mp_v_int(at.catalog_id), mp_v_int(after), mp_v_int(limit + 1));
     code = mp_sql_sync(call->sql, &call->err);
     if (!code)
         print_snapshots(call, number, limit);

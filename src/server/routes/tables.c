@@ -59,8 +59,7 @@ enum mp_code mp_route_table_list(struct mp_call *call)
         mp_wire_member_int(out, "file_size_bytes", mp_sql_int(call->sql, number, i, 4, 0));
         mp_wire_member_int(out, "snapshot_count", mp_sql_int(call->sql, number, i, 5, 0));
         if (!mp_sql_null(call->sql, number, i, 6))
-            mp_wire_member_int(out, "earliest_snapshot_id",
-                               mp_sql_int(call->sql, number, i, 6, 0));
+            mp_wire_member_int(out, "earliest_snapshot_id", mp_sql_int(call->sql, number, i, 6, 0));
         mp_wire_member_text(out, "comment", mp_sql_cell(call->sql, number, i, 7));
         mp_buf_add_byte(out, '}');
     }
@@ -109,9 +108,9 @@ static enum mp_code create_work(struct mp_tx *tx, void *context)
     struct create *create = context;
     struct mp_table existing;
     bool found;
-    enum mp_code code = mp_namespace_find(tx->call, tx->sql, tx->catalog_id,
-                                          create->table.namespace_name,
-                                          &create->table.namespace_id);
+    enum mp_code code =
+        mp_namespace_find(tx->call, tx->sql, tx->catalog_id, create->table.namespace_name,
+                          &create->table.namespace_id);
 
     if (!code)
         code = mp_table_live(tx, create->table.namespace_id, create->table.name, &existing, &found);
@@ -309,8 +308,8 @@ static bool promote_stats(struct mp_call *call, json_t *stats, int64_t field_id,
         if (json_integer_value(json_array_get(row, 0)) != field_id)
             continue;
         for (size_t bound = 5; bound <= 6; bound++) {
-            struct mp_str wide = promoted_bound(
-                call, json_string_value(json_array_get(row, bound)), from, to);
+            struct mp_str wide =
+                promoted_bound(call, json_string_value(json_array_get(row, bound)), from, to);
 
             if (!wide.data)
                 continue;
@@ -366,8 +365,7 @@ static enum mp_code rewrite_bounds(struct mp_tx *tx, int64_t table_id, int64_t f
             MP_SQL(tx->sql,
                    "UPDATE hog_file_stats s SET stats = n.stats FROM unnest($2, $3) AS n(id, stats)"
                    " WHERE s.catalog_id = $1 AND s.data_file_id = n.id",
-                   mp_v_int(tx->catalog_id), mp_sql_array_value(&ids),
-                   mp_sql_array_value(&texts));
+                   mp_v_int(tx->catalog_id), mp_sql_array_value(&ids), mp_sql_array_value(&texts));
         mp_sql_array_fini(&ids);
         mp_sql_array_fini(&texts);
     }

@@ -77,8 +77,8 @@ static enum mp_code find_view(struct mp_tx *tx, struct mp_str name, int64_t *ret
                               int64_t *ret_id)
 {
     uint32_t number;
-    enum mp_code code = mp_namespace_find(tx->call, tx->sql, tx->catalog_id, tx->call->parts[1],
-                                          ret_namespace);
+    enum mp_code code =
+        mp_namespace_find(tx->call, tx->sql, tx->catalog_id, tx->call->parts[1], ret_namespace);
 
     if (code)
         return code;
@@ -171,8 +171,7 @@ static enum mp_code drop_work(struct mp_tx *tx, void *context)
                                  view->name.data);
     snapshot = mp_tx_snapshot(tx, true, view->by.author, view->by.message);
     mp_tx_change(tx, "view_dropped", view->id);
-    MP_SQL(tx->sql,
-           "UPDATE hog_view SET end_snapshot = $3 WHERE catalog_id = $1 AND view_id = $2",
+    MP_SQL(tx->sql, "UPDATE hog_view SET end_snapshot = $3 WHERE catalog_id = $1 AND view_id = $2",
            mp_v_int(tx->catalog_id), mp_v_int(view->id), mp_v_int(snapshot));
     view->result = (struct mp_wire_commit_result){snapshot, tx->schema_version};
     return MP_OK;

@@ -313,8 +313,8 @@ static void spread(struct mp_call *leader, struct mp_member **members, uint32_t 
         if (member->call == leader)
             continue;
         if (code == MP_REFUSED)
-            mp_refuse(member->call, leader->refusal.status, leader->refusal.wire.error.data,
-                      "%.*s", MP_STR_ARG(leader->refusal.wire.detail));
+            mp_refuse(member->call, leader->refusal.status, leader->refusal.wire.error.data, "%.*s",
+                      MP_STR_ARG(leader->refusal.wire.detail));
         else
             member->call->err = leader->err;
     }
@@ -325,14 +325,12 @@ static void run_group(struct mp_commits *commits, struct mp_call *leader, struct
 {
     struct mp_server *server = commits->server;
     uint64_t began_us = mp_now_mono_us(server->env);
-    uint64_t deadline_us =
-        began_us + (uint64_t)server->settings->HOGLAKE_DB_RECOVERY_MS * 1000;
+    uint64_t deadline_us = began_us + (uint64_t)server->settings->HOGLAKE_DB_RECOVERY_MS * 1000;
     uint32_t races = 0;
 
     for (;;) {
         struct mp_tx tx;
-        struct mp_group group = {
-            .commits = commits, .tx = &tx, .members = members, .count = count};
+        struct mp_group group = {.commits = commits, .tx = &tx, .members = members, .count = count};
         bool lost, transient;
         enum mp_code code;
 
@@ -342,8 +340,8 @@ static void run_group(struct mp_commits *commits, struct mp_call *leader, struct
         transient = code && code != MP_REFUSED && mp_tx_transient(&tx, code);
         if (lost && tx.first_snapshot) {
             mp_sql_give(server->pool, &leader->sql);
-            switch (mp_tx_follow_up(leader, tx.catalog_id, tx.first_snapshot, tx.token,
-                                    deadline_us)) {
+            switch (
+                mp_tx_follow_up(leader, tx.catalog_id, tx.first_snapshot, tx.token, deadline_us)) {
             case MP_TX_IN:
                 code = MP_OK;
                 transient = false;
@@ -459,8 +457,8 @@ static void count_result(struct mp_call *call, struct mp_str catalog,
         result = "validation";
     else if (member->code == MP_REFUSED && mp_str_eq(error, MP_STR("commit_conflict")))
         result = "conflict";
-    else if (member->code == MP_REFUSED && (mp_str_eq(error, MP_STR("expired")) ||
-                                            mp_str_eq(error, MP_STR("not_found"))))
+    else if (member->code == MP_REFUSED &&
+             (mp_str_eq(error, MP_STR("expired")) || mp_str_eq(error, MP_STR("not_found"))))
         return;
     else if (member->code == MP_REFUSED)
         result = error.data;

@@ -27,8 +27,7 @@ void mp_commits_close(struct mp_commits *commits);
 /* Commits the request, which is well-formed, to the catalog. The answer is for the one caller. */
 enum mp_code mp_commits_run(struct mp_call *call, struct mp_str catalog,
                             const struct mp_wire_commit *request,
-                            const struct mp_commit_rules *rules,
-                            struct mp_wire_commit_result *ret);
+                            const struct mp_commit_rules *rules, struct mp_wire_commit_result *ret);
 
 /* --- parts that two-phase creation uses too (tx/files.c) --- */
 
@@ -53,8 +52,8 @@ enum mp_code mp_paths_check(struct mp_call *call, struct mp_str data_path,
 
 /* Rows of hog_data_file and hog_file_stats on their way. */
 struct mp_file_rows {
-    struct mp_sql_array ids, tables, snapshots, paths, records, sizes, footers, row_offsets,
-        states, specs, partitions, splits;
+    struct mp_sql_array ids, tables, snapshots, paths, records, sizes, footers, row_offsets, states,
+        specs, partitions, splits;
     struct mp_sql_array stats_ids, stats;
     struct mp_sql_array sum_tables, sum_rows, sum_files, sum_bytes;
     uint32_t count, stats_count;

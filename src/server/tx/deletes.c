@@ -63,8 +63,9 @@ enum mp_code mp_plan_unchanged(struct mp_group *group, struct mp_member *member)
     code = mp_tx_sync(group->tx);
     mp_sql_array_fini(&tables);
     if (!code && mp_sql_rows(sql, number))
-        code = mp_refuse_conflict(member->call, "a table of the deletes changed after read_snapshot "
-                                                "%lld",
+        code = mp_refuse_conflict(member->call,
+                                  "a table of the deletes changed after read_snapshot "
+                                  "%lld",
                                   (long long)member->request->read_snapshot);
     return code;
 }
@@ -93,8 +94,9 @@ static enum mp_code check_target(struct mp_member *member, const struct target *
                    ? mp_refuse_conflict(call, "data file %lld was retired after read_snapshot", id)
                    : mp_refuse_invalid(call, "data file %lld is retired", id);
     if (file->delete_count > target->records)
-        return mp_refuse_invalid(call, "delete_count %lld is above the %lld records of data file "
-                                       "%lld",
+        return mp_refuse_invalid(call,
+                                 "delete_count %lld is above the %lld records of data file "
+                                 "%lld",
                                  (long long)file->delete_count, (long long)target->records, id);
     if (target->has_vector && target->vector_begin > read_snapshot)
         return mp_refuse_conflict(call, "data file %lld got a deletion vector after read_snapshot",
@@ -166,10 +168,9 @@ static enum mp_code own_file(struct mp_member *member, const struct mp_group_tab
             found++;
             *ret = id;
             if (file->delete_count > data->record_count)
-                return mp_refuse_invalid(member->call,
-                                         "delete_count %lld is above the file's %lld records",
-                                         (long long)file->delete_count,
-                                         (long long)data->record_count);
+                return mp_refuse_invalid(
+                    member->call, "delete_count %lld is above the file's %lld records",
+                    (long long)file->delete_count, (long long)data->record_count);
         }
     if (found != 1)
         return mp_refuse_invalid(member->call,

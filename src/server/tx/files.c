@@ -112,8 +112,9 @@ static enum mp_code check_partition(struct mp_call *call, const struct mp_files_
         return mp_refuse_invalid(call, "partition_values were given, but the table is not "
                                        "partitioned");
     if (target->partition_count && !file->has_partition)
-        return mp_refuse_invalid(call, "partition_values are required: the table is partitioned "
-                                       "by %u keys",
+        return mp_refuse_invalid(call,
+                                 "partition_values are required: the table is partitioned "
+                                 "by %u keys",
                                  target->partition_count);
     if (file->partition_count != target->partition_count)
         return mp_refuse_invalid(call, "%u partition_values were given for %u keys",
@@ -184,7 +185,8 @@ static enum mp_code check_stats(struct mp_call *call, struct mp_arena *arena,
 {
     const struct mp_field_types *fields = target->fields;
 
-    qsort(file->stats, file->stats_count, sizeof(*file->stats), by_field);
+    if (file->stats_count)
+        qsort(file->stats, file->stats_count, sizeof(*file->stats), by_field);
     for (uint32_t i = 0; i < file->stats_count; i++) {
         struct mp_wire_stats *stats = &file->stats[i];
         int64_t id = stats->field_id;
@@ -279,10 +281,10 @@ void mp_file_rows_init(struct mp_file_rows *rows)
 void mp_file_rows_fini(struct mp_file_rows *rows)
 {
     struct mp_sql_array *const all[] = {
-        &rows->ids,     &rows->tables,      &rows->snapshots, &rows->paths, &rows->records,
-        &rows->sizes,   &rows->footers,     &rows->row_offsets, &rows->states, &rows->specs,
-        &rows->partitions, &rows->splits,   &rows->stats_ids, &rows->stats, &rows->sum_tables,
-        &rows->sum_rows, &rows->sum_files,  &rows->sum_bytes};
+        &rows->ids,        &rows->tables,    &rows->snapshots,   &rows->paths,  &rows->records,
+        &rows->sizes,      &rows->footers,   &rows->row_offsets, &rows->states, &rows->specs,
+        &rows->partitions, &rows->splits,    &rows->stats_ids,   &rows->stats,  &rows->sum_tables,
+        &rows->sum_rows,   &rows->sum_files, &rows->sum_bytes};
 
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
         mp_sql_array_fini(all[i]);

@@ -75,12 +75,11 @@ static enum mp_code check_table(struct mp_member *member, const struct mp_group_
                          MP_STR_ARG(table->namespace_name), MP_STR_ARG(table->name),
                          (long long)shape->dropped_snapshot);
     if (shape->state == MP_SHAPE_UNKNOWN)
-        return mp_refuse_invalid(member->call, "unknown table %.*s.%.*s",
-                                 table->namespace_name.size > 200 ? 200
-                                                                  : (int)table->namespace_name.size,
-                                 table->namespace_name.data,
-                                 table->name.size > 200 ? 200 : (int)table->name.size,
-                                 table->name.data);
+        return mp_refuse_invalid(
+            member->call, "unknown table %.*s.%.*s",
+            table->namespace_name.size > 200 ? 200 : (int)table->namespace_name.size,
+            table->namespace_name.data, table->name.size > 200 ? 200 : (int)table->name.size,
+            table->name.data);
     for (uint32_t i = 0; i < request->append_count; i++)
         if (request->appends[i].expected_uuid.data &&
             mp_str_eq(request->appends[i].table, table->name) &&
@@ -133,9 +132,9 @@ static enum mp_code check_blind(struct mp_member *member)
                                               MP_STR_ARG(table->name)),
                               1);
         if (server->settings->HOGLAKE_REFUSE_BLIND_PARTITIONED_APPENDS)
-            return mp_refuse_invalid(member->call,
-                                     "partition_values without a read_snapshot: what spec they were "
-                                     "computed with is not known");
+            return mp_refuse_invalid(
+                member->call, "partition_values without a read_snapshot: what spec they were "
+                              "computed with is not known");
     }
     return MP_OK;
 }
@@ -171,9 +170,9 @@ static enum mp_code check_window(struct mp_group *group, struct mp_member *membe
     changed = mp_arena_take(&call->arena, sizeof(*changed) * member->table_count);
     for (uint32_t i = 0; i < member->table_count; i++)
         if (member->tables[i].shape->last_ddl > request->read_snapshot)
-            changed[count++] = mp_str_c(mp_arena_printf(&call->arena, "%.*s.%.*s",
-                                                        MP_STR_ARG(member->tables[i].namespace_name),
-                                                        MP_STR_ARG(member->tables[i].name)));
+            changed[count++] = mp_str_c(mp_arena_printf(
+                &call->arena, "%.*s.%.*s", MP_STR_ARG(member->tables[i].namespace_name),
+                MP_STR_ARG(member->tables[i].name)));
     if (!count)
         return MP_OK;
     qsort(changed, count, sizeof(*changed), by_name);
@@ -223,8 +222,8 @@ static enum mp_code check_hits(struct mp_group *group, struct mp_member *member)
                 for (uint32_t k = 0; k < table->file_count && !code; k++)
                     code = check_hit(group, member, &group->hits[h], table->files[k].path, "data");
                 for (uint32_t k = 0; k < table->delete_count && !code; k++)
-                    code = check_hit(group, member, &group->hits[h], table->deletes[k].path,
-                                     "delete");
+                    code =
+                        check_hit(group, member, &group->hits[h], table->deletes[k].path, "delete");
             }
         }
     return code;
@@ -239,8 +238,7 @@ static struct mp_table_gain *gain_of(struct mp_group *group, int64_t table_id)
             return &group->gains[i];
     if (group->gain_count == group->gain_room) {
         uint32_t room = group->gain_room ? group->gain_room * 2 : 16;
-        struct mp_table_gain *more =
-            mp_arena_take(&group->tx->call->arena, room * sizeof(*more));
+        struct mp_table_gain *more = mp_arena_take(&group->tx->call->arena, room * sizeof(*more));
 
         if (group->gain_count)
             memcpy(more, group->gains, group->gain_count * sizeof(*more));
@@ -289,9 +287,8 @@ static enum mp_code check(struct mp_group *group, struct mp_member *member)
     if (!code)
         code = check_window(group, member);
     for (uint32_t i = 0; i < member->table_count && !code; i++)
-        code = mp_files_check(member->call, &member->call->arena,
-                              &member->tables[i].shape->target, member->tables[i].files,
-                              member->tables[i].file_count);
+        code = mp_files_check(member->call, &member->call->arena, &member->tables[i].shape->target,
+                              member->tables[i].files, member->tables[i].file_count);
     if (!code)
         code = mp_plan_deletes_check(member);
     if (!code)

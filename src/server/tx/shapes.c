@@ -156,8 +156,7 @@ static enum mp_code read_shape(struct mp_call *loader, struct mp_tx *tx, int64_t
 }
 
 enum mp_code mp_shapes_get(struct mp_shapes *shapes, struct mp_tx *tx, int64_t head,
-                           struct mp_str namespace_name, struct mp_str table,
-                           struct mp_shape **ret)
+                           struct mp_str namespace_name, struct mp_str table, struct mp_shape **ret)
 {
     struct mp_shape *shape;
     struct mp_call loader;

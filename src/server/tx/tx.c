@@ -35,18 +35,16 @@ void mp_tx_fini(struct mp_tx *tx)
 void mp_tx_begin_send(struct mp_tx *tx)
 {
     mp_sql_say(tx->sql, "BEGIN");
-    tx->answers[0] =
-        MP_SQL(tx->sql,
-               "SELECT catalog_id, pg_advisory_xact_lock(" LOCK_CLASS
-               ") FROM hog_catalog WHERE name = $1",
-               mp_v_text(tx->catalog));
-    tx->answers[1] =
-        MP_SQL(tx->sql,
-               "SELECT catalog_id, data_path, last_snapshot_id, schema_version,"
-               " earliest_snapshot_id, next_table_id, next_file_id, next_namespace_id,"
-               " next_view_id, greatest(hog_now_us(), last_snapshot_time_us + 1)"
-               " FROM hog_catalog WHERE name = $1",
-               mp_v_text(tx->catalog));
+    tx->answers[0] = MP_SQL(tx->sql,
+                            "SELECT catalog_id, pg_advisory_xact_lock(" LOCK_CLASS
+                            ") FROM hog_catalog WHERE name = $1",
+                            mp_v_text(tx->catalog));
+    tx->answers[1] = MP_SQL(tx->sql,
+                            "SELECT catalog_id, data_path, last_snapshot_id, schema_version,"
+                            " earliest_snapshot_id, next_table_id, next_file_id, next_namespace_id,"
+                            " next_view_id, greatest(hog_now_us(), last_snapshot_time_us + 1)"
+                            " FROM hog_catalog WHERE name = $1",
+                            mp_v_text(tx->catalog));
 }
 
 enum mp_code mp_tx_begin_read(struct mp_tx *tx)
@@ -230,8 +228,8 @@ static enum mp_code try_once(struct mp_tx *tx, mp_tx_work *work, void *context, 
 enum mp_code mp_tx_run(struct mp_call *call, struct mp_str catalog, mp_tx_work *work, void *context)
 {
     const struct mp_env *env = call->server->env;
-    uint64_t deadline_us = mp_now_mono_us(env) +
-                           (uint64_t)call->server->settings->HOGLAKE_DB_RECOVERY_MS * 1000;
+    uint64_t deadline_us =
+        mp_now_mono_us(env) + (uint64_t)call->server->settings->HOGLAKE_DB_RECOVERY_MS * 1000;
     uint32_t races = 0;
 
     for (;;) {
@@ -244,8 +242,8 @@ enum mp_code mp_tx_run(struct mp_call *call, struct mp_str catalog, mp_tx_work *
         transient = code && code != MP_REFUSED && mp_tx_transient(&tx, code);
         if (lost && tx.first_snapshot) { /* X3 */
             mp_sql_give(call->server->pool, &call->sql);
-            switch (mp_tx_follow_up(call, tx.catalog_id, tx.first_snapshot, tx.token,
-                                    deadline_us)) {
+            switch (
+                mp_tx_follow_up(call, tx.catalog_id, tx.first_snapshot, tx.token, deadline_us)) {
             case MP_TX_IN:
                 code = MP_OK;
                 break;

@@ -23,7 +23,7 @@ struct mp_tx {
     /* State under the lock. */
     int64_t catalog_id, head, schema_version, floor;
     int64_t next_table, next_file, next_namespace, next_view; /* count them up */
-    int64_t time_us; /* of the next snapshot, which is now or a moment later */
+    int64_t time_us;                  /* of the next snapshot, which is now or a moment later */
     struct mp_str catalog, data_path; /* in the call's arena */
     /* What finish writes. */
     int64_t token, first_snapshot; /* first_snapshot 0: none was made */
