@@ -1,6 +1,6 @@
 # Short on purpose: Meson knows how to build, tools/setup what is needed, tests/run how to test.
 #
-#   make            build/millpond
+#   make            build/millpond and build/hoglaked
 #   make demo       the whole pipeline on this machine, and its rows read back with DuckDB
 #   make test       every test; ends with a line "N passed, N failed"
 #   make install    into PREFIX (default /usr/local), below DESTDIR
@@ -8,7 +8,7 @@
 PREFIX ?= /usr/local
 
 all: build/build.ninja
-	@ninja -C build millpond
+	@ninja -C build millpond hoglaked
 
 build/build.ninja: meson.build
 	@command -v meson >/dev/null || tools/setup build

@@ -75,8 +75,8 @@ void mp_buf_add_json(struct mp_buf *buf, struct mp_str text)
     mp_buf_add_byte(buf, '"');
     for (size_t i = 0; i < text.size; i++) {
         unsigned char c = (unsigned char)text.data[i];
-        static const char shorts[32] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f',
-                                        ['\r'] = 'r'};
+        static const char shorts[32] = {
+            ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
 
         if (c == '"' || c == '\\') {
             char pair[2] = {'\\', (char)c};

@@ -37,7 +37,8 @@ static uint64_t real_random(void *self)
 
 static void real_sleep(void *self, uint64_t us)
 {
-    struct timespec span = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
+    struct timespec span = {.tv_sec = (time_t)(us / 1000000),
+                            .tv_nsec = (long)(us % 1000000) * 1000};
 
     (void)self;
     nanosleep(&span, NULL); /* a signal may cut it short: callers loop on their own condition */

@@ -27,14 +27,15 @@ enum mp_code {
 
 struct mp_err {
     enum mp_code code;
-    bool retriable;         /* the same call may succeed later */
-    int sys;                /* errno, HTTP status or 0 */
-    unsigned wait_ms;       /* what the other side asked us to wait at least, 0 none */
+    bool retriable;   /* the same call may succeed later */
+    int sys;          /* errno, HTTP status or 0 */
+    unsigned wait_ms; /* what the other side asked us to wait at least, 0 none */
     char text[512];
 };
 
 /* Fills err (when not NULL) and returns code, so that `return mp_err_set(...)` reads well.
- * retriable is set for MP_IO, MP_TIMEOUT and MP_CONFLICT; change it afterwards where that is wrong. */
+ * retriable is set for MP_IO, MP_TIMEOUT and MP_CONFLICT; change it afterwards where that is wrong.
+ */
 enum mp_code mp_err_set(struct mp_err *err, enum mp_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Puts "what: " in front of the text. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static _Noreturn void out_of_memory(size_t size)
+_Noreturn void mp_out_of_memory(size_t size)
 {
     char line[96];
     int length = snprintf(line, sizeof(line), "out of memory: %zu bytes were refused\n", size);
@@ -20,14 +20,14 @@ void *mp_alloc(size_t size)
     void *memory = calloc(1, size ? size : 1);
 
     if (!memory)
-        out_of_memory(size);
+        mp_out_of_memory(size);
     return memory;
 }
 
 void *mp_alloc_array(size_t count, size_t size)
 {
     if (size && count > SIZE_MAX / size)
-        out_of_memory(SIZE_MAX);
+        mp_out_of_memory(SIZE_MAX);
     return mp_alloc(count * size);
 }
 
@@ -36,7 +36,7 @@ void *mp_realloc(void *memory, size_t size)
     void *grown = realloc(memory, size ? size : 1);
 
     if (!grown)
-        out_of_memory(size);
+        mp_out_of_memory(size);
     return grown;
 }
 

@@ -13,11 +13,13 @@
 #define MP_EXIT_MEMORY 71 /* EX_OSERR of sysexits.h */
 
 /* Gives `size` bytes, zeroed; never NULL. size 0 gives a pointer that may be freed. */
-void *mp_alloc(size_t size) __attribute__((malloc, returns_nonnull));
+void *mp_alloc(size_t size) __attribute__((malloc));
 /* The same for an array; count * size may not overflow (asserted by ending the process). */
-void *mp_alloc_array(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
+void *mp_alloc_array(size_t count, size_t size) __attribute__((malloc));
 /* Grows or shrinks; new bytes are not zeroed. */
-void *mp_realloc(void *memory, size_t size) __attribute__((returns_nonnull));
+void *mp_realloc(void *memory, size_t size);
+/* What the above do when there is none: for memory that comes another way. */
+_Noreturn void mp_out_of_memory(size_t size);
 /* No-op on NULL. */
 void mp_free(void *memory);
 

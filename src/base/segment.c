@@ -5,13 +5,28 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 
-enum { CLASSES = 11, CLASS_OWN = CLASSES }; /* 1 KiB, 2, 4 ... 1 MiB; own size */
+enum {
+    CLASSES = 11, /* 1 KiB, 2, 4 ... 1 MiB */
+    CLASS_LARGE = CLASSES - 1,
+    CLASS_OWN = CLASSES, /* own size */
+    SLAB_SEGMENTS = 8,
+    HUGE_PAGE_BYTES = 2 << 20,
+};
+
+/* Segments of the largest class, side by side. */
+struct slab {
+    struct slab *next;
+    char *memory;
+};
 
 struct mp_segment_pool {
     pthread_mutex_t lock;
     struct mp_segment *free[CLASSES];
-    size_t free_bytes, keep_bytes; /* under lock */
+    struct slab *slabs;
+    size_t free_bytes, keep_bytes; /* under lock; of the small classes */
     atomic_size_t lent_bytes;
 };
 
@@ -34,7 +49,14 @@ void mp_segment_pool_free(struct mp_segment_pool *pool)
     if (!pool)
         return;
     assert(atomic_load(&pool->lent_bytes) == 0);
-    for (unsigned i = 0; i < CLASSES; i++)
+    while (pool->slabs) {
+        struct slab *next = pool->slabs->next;
+
+        free(pool->slabs->memory); /* aligned_alloc's */
+        mp_free(pool->slabs);
+        pool->slabs = next;
+    }
+    for (unsigned i = 0; i < CLASS_LARGE; i++)
         while (pool->free[i]) {
             struct mp_segment *next = pool->free[i]->next;
 
@@ -48,6 +70,27 @@ void mp_segment_pool_free(struct mp_segment_pool *pool)
 static size_t whole_bytes(const struct mp_segment *segment)
 {
     return sizeof(*segment) + segment->capacity;
+}
+
+/* Puts a new slab's segments on the free list; the lock is held. */
+static void add_slab(struct mp_segment_pool *pool)
+{
+    const size_t bytes = SLAB_SEGMENTS * class_bytes(CLASS_LARGE);
+    struct slab *slab = mp_alloc(sizeof(*slab));
+
+    slab->memory = aligned_alloc(HUGE_PAGE_BYTES, bytes);
+    if (!slab->memory)
+        mp_out_of_memory(bytes);
+    (void)madvise(slab->memory, bytes, MADV_HUGEPAGE); /* a hint: small pages do as well */
+    slab->next = pool->slabs;
+    pool->slabs = slab;
+    for (unsigned i = SLAB_SEGMENTS; i-- > 0;) {
+        struct mp_segment *segment =
+            (struct mp_segment *)(void *)(slab->memory + i * class_bytes(CLASS_LARGE));
+
+        segment->next = pool->free[CLASS_LARGE];
+        pool->free[CLASS_LARGE] = segment;
+    }
 }
 
 struct mp_segment *mp_segment_get(struct mp_segment_pool *pool, uint32_t previous, size_t bytes)
@@ -65,10 +108,12 @@ struct mp_segment *mp_segment_get(struct mp_segment_pool *pool, uint32_t previou
     capacity = size_class < CLASS_OWN ? class_bytes(size_class) - header : bytes;
     if (size_class < CLASS_OWN) {
         pthread_mutex_lock(&pool->lock);
+        if (size_class == CLASS_LARGE && !pool->free[CLASS_LARGE])
+            add_slab(pool);
         segment = pool->free[size_class];
         if (segment) {
             pool->free[size_class] = segment->next;
-            pool->free_bytes -= whole_bytes(segment);
+            pool->free_bytes -= size_class < CLASS_LARGE ? class_bytes(size_class) : 0;
         }
         pthread_mutex_unlock(&pool->lock);
     }
@@ -92,10 +137,10 @@ void mp_segment_put(struct mp_segment_pool *pool, struct mp_segment *segment)
     atomic_fetch_sub(&pool->lent_bytes, bytes);
     if (segment->size_class < CLASS_OWN) {
         pthread_mutex_lock(&pool->lock);
-        if (pool->free_bytes + bytes <= pool->keep_bytes) {
+        if (segment->size_class == CLASS_LARGE || pool->free_bytes + bytes <= pool->keep_bytes) {
+            pool->free_bytes += segment->size_class < CLASS_LARGE ? bytes : 0;
             segment->next = pool->free[segment->size_class];
             pool->free[segment->size_class] = segment;
-            pool->free_bytes += bytes;
             segment = NULL;
         }
         pthread_mutex_unlock(&pool->lock);

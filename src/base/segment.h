@@ -4,7 +4,9 @@
  * nothing doubles by realloc, and each piece can go back the moment its page is written.
  *
  * Life     pool_new -> get / put from any thread -> pool_free (all lent segments must be back)
- * Memory   pool `bytes` counts what is lent; what came back is kept for reuse up to keep_bytes.
+ * Memory   pool `bytes` counts what is lent. Small segments that came back are kept for reuse up to
+ *          keep_bytes; those of MP_SEGMENT_LARGE are cut from slabs (on huge pages where the system
+ *          has them, which saves most of the page faults) and stay with the pool.
  * Sizes    MP_SEGMENT_FIRST, doubling up to MP_SEGMENT_LARGE; a value that is larger still gets a
  *          segment of its own size.
  * Threads  pool functions may be called from any thread; a segment belongs to one at a time.

@@ -15,7 +15,10 @@ struct mp_str {
 /* A string literal, without its NUL. */
 #define MP_STR(literal) ((struct mp_str){"" literal, sizeof(literal) - 1})
 /* The same where C wants a constant: in an initializer. */
-#define MP_STR_INIT(literal) {"" literal, sizeof(literal) - 1}
+#define MP_STR_INIT(literal)                                                                       \
+    {                                                                                              \
+        "" literal, sizeof(literal) - 1                                                            \
+    }
 /* For "%.*s". The text is cut at INT_MAX bytes, far above any name. */
 #define MP_STR_ARG(s) (int)(s).size, (s).data
 

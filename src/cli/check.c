@@ -89,9 +89,9 @@ static void check_catalog(struct check *check)
 {
     const struct mp_lake_table *table;
     struct mp_err err = {0};
-    enum mp_code code = mp_open_lake(check->config, check->config->kafka.group,
-                                     check->config->kafka.topic, true, &check->env, &err,
-                                     &check->lake);
+    enum mp_code code =
+        mp_open_lake(check->config, check->config->kafka.group, check->config->kafka.topic, true,
+                     &check->env, &err, &check->lake);
 
     if (code == MP_NOT_FOUND) {
         check->lake_missing = true;
@@ -151,8 +151,8 @@ static void check_offsets(struct check *check)
                                .text = "recorded offsets are not in the topic any more"},
               "run goes on by KAFKA_AUTO_OFFSET_RESET and counts the gap");
     else
-        fine("offsets", "%u of %u partitions are recorded, %" PRId64 " records behind", known, count,
-             behind);
+        fine("offsets", "%u of %u partitions are recorded, %" PRId64 " records behind", known,
+             count, behind);
     mp_free(positions);
     mp_free(marks);
 }
@@ -163,8 +163,8 @@ static void check_store(struct check *check)
     struct mp_str piece = MP_STR("millpond check");
     struct mp_store_object probe = {.pieces = &piece, .piece_count = 1, .bytes = piece.size};
     struct mp_store *store = NULL;
-    struct mp_str path = check->lake ? check->lake->driver->data_path(check->lake)
-                                     : check->config->data_path;
+    struct mp_str path =
+        check->lake ? check->lake->driver->data_path(check->lake) : check->config->data_path;
     struct mp_err err = {0};
     bool done = false;
     enum mp_code code = mp_open_store(check->config, path, &check->env, &err, &store);

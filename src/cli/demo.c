@@ -34,8 +34,8 @@ struct demo {
 /* One event of a web shop, about 350 bytes. Chance comes from a fixed seed: each demo is alike. */
 static void make_event(struct mp_env *chance, uint64_t number, struct mp_buf *ret)
 {
-    static const char *const names[] = {"pageview", "pageview",       "pageview", "click",
-                                        "click",    "add to basket",  "search",   "checkout"};
+    static const char *const names[] = {"pageview", "pageview",      "pageview", "click",
+                                        "click",    "add to basket", "search",   "checkout"};
     static const char *const cities[] = {"Lyon", "São Paulo", "大阪", "Omaha", "Zürich"};
     static const char *const pages[] = {"/", "/search", "/basket", "/tea/green", "/tea/black"};
     uint64_t a = mp_random_u64(chance), b = mp_random_u64(chance);

@@ -55,7 +55,7 @@ enum mp_code mp_refuse_unserved(const struct mp_config *config, struct mp_err *e
 
     for (size_t i = 0; i < sizeof(unserved) / sizeof(*unserved); i++)
         if (unserved[i].set)
-            return mp_err_set(err, MP_BAD_CONFIG, "%s is set, which this version does not serve yet",
-                              unserved[i].name);
+            return mp_err_set(err, MP_BAD_CONFIG,
+                              "%s is set, which this version does not serve yet", unserved[i].name);
     return MP_OK;
 }

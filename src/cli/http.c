@@ -6,7 +6,8 @@ enum { BODY_BYTES_MAX = 16 << 20 };
 static const char page[] =
     "<!doctype html><html lang=en><meta charset=utf-8><title>millpond</title><style>"
     "body{font:14px/1.5 system-ui,sans-serif;margin:2em auto;max-width:60em;padding:0 1em}"
-    "table{border-collapse:collapse;margin:.5em 0 1.5em}td,th{text-align:left;padding:.2em 1em .2em "
+    "table{border-collapse:collapse;margin:.5em 0 1.5em}td,th{text-align:left;padding:.2em 1em "
+    ".2em "
     "0;"
     "border-bottom:1px solid #ddd}td.n{text-align:right;font-variant-numeric:tabular-nums}</style>"
     "<h1>millpond</h1><div id=s>reading /status.json</div><script>"
@@ -64,8 +65,8 @@ static void handle(void *self, const struct mp_http_request *request, struct mp_
         struct mp_str path;
         void (*serve)(const struct mp_http_parts *parts, struct mp_http_response *ret);
     } routes[] = {
-        {MP_STR_INIT("/metrics"), serve_metrics},    {MP_STR_INIT("/healthz"), serve_alive},
-        {MP_STR_INIT("/readyz"), serve_ready},       {MP_STR_INIT("/status.json"), serve_status},
+        {MP_STR_INIT("/metrics"), serve_metrics}, {MP_STR_INIT("/healthz"), serve_alive},
+        {MP_STR_INIT("/readyz"), serve_ready},    {MP_STR_INIT("/status.json"), serve_status},
         {MP_STR_INIT("/"), serve_page},
     };
 

@@ -12,9 +12,9 @@ enum { KEY_NEW = 0, KEY_RESCUE = 1, KEY_BUILDER = KEY_RESCUE + MP_RESCUE_REASONS
 const char *mp_rescue_name(enum mp_rescue reason)
 {
     static const char *const names[] = {
-        [MP_RESCUE_TYPE] = "type",         [MP_RESCUE_ROUNDED] = "rounded",
-        [MP_RESCUE_NAME] = "name",         [MP_RESCUE_RESERVED] = "reserved",
-        [MP_RESCUE_CASE] = "case",         [MP_RESCUE_BUDGET] = "column_budget",
+        [MP_RESCUE_TYPE] = "type", [MP_RESCUE_ROUNDED] = "rounded",
+        [MP_RESCUE_NAME] = "name", [MP_RESCUE_RESERVED] = "reserved",
+        [MP_RESCUE_CASE] = "case", [MP_RESCUE_BUDGET] = "column_budget",
     };
 
     return names[reason];
@@ -86,8 +86,8 @@ struct mp_builder *mp_batch_add(struct mp_batch *batch, struct mp_str name, stru
         grow_names(batch);
     if (batch->builder_count == batch->builder_capacity) {
         batch->builder_capacity += batch->builder_capacity / 2 + 32;
-        batch->builders = mp_realloc(batch->builders,
-                                     batch->builder_capacity * sizeof(*batch->builders));
+        batch->builders =
+            mp_realloc(batch->builders, batch->builder_capacity * sizeof(*batch->builders));
     }
     builder = &batch->builders[batch->builder_count];
     *builder = (struct mp_builder){
@@ -156,7 +156,8 @@ void mp_batch_free(struct mp_batch *batch)
 void mp_batch_rescue(struct mp_batch *batch, uint32_t row, struct mp_str name,
                      enum mp_rescue reason, uint32_t waits, const struct mp_json_field *field)
 {
-    struct mp_rescued *last = batch->rescued_count ? &batch->rescued[batch->rescued_count - 1] : NULL;
+    struct mp_rescued *last =
+        batch->rescued_count ? &batch->rescued[batch->rescued_count - 1] : NULL;
 
     if (!waits)
         batch->rescued_by[reason]++;

@@ -34,11 +34,11 @@ struct mp_batch_options {
     const struct mp_schema *live; /* NULL: the table is not there yet */
     const struct mp_pin *pins;
     uint32_t pin_count;
-    struct mp_str rescued_name;     /* empty: nothing is kept of what does not fit */
-    struct mp_str inserted_at_name; /* empty: no such column */
-    uint32_t columns_max;           /* new columns stop here; live ones are always filled */
-    bool fold_case;                 /* names that differ in ASCII case only are one column */
-    bool widen;                     /* a live BIGINT may become DOUBLE */
+    struct mp_str rescued_name;          /* empty: nothing is kept of what does not fit */
+    struct mp_str inserted_at_name;      /* empty: no such column */
+    uint32_t columns_max;                /* new columns stop here; live ones are always filled */
+    bool fold_case;                      /* names that differ in ASCII case only are one column */
+    bool widen;                          /* a live BIGINT may become DOUBLE */
     bool (*name_ok)(struct mp_str name); /* NULL: any name */
 };
 

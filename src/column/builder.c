@@ -276,9 +276,9 @@ bool mp_builder_put(struct mp_batch *batch, struct mp_builder *builder,
 struct mp_type mp_builder_type(const struct mp_builder *builder)
 {
     static const unsigned char types[] = {
-        [MP_LANE_NONE] = MP_TYPE_NONE,     [MP_LANE_BOOL] = MP_TYPE_BOOL,
-        [MP_LANE_INT] = MP_TYPE_INT64,     [MP_LANE_DOUBLE] = MP_TYPE_DOUBLE,
-        [MP_LANE_MIXED] = MP_TYPE_DOUBLE,  [MP_LANE_TEXT] = MP_TYPE_VARCHAR,
+        [MP_LANE_NONE] = MP_TYPE_NONE,    [MP_LANE_BOOL] = MP_TYPE_BOOL,
+        [MP_LANE_INT] = MP_TYPE_INT64,    [MP_LANE_DOUBLE] = MP_TYPE_DOUBLE,
+        [MP_LANE_MIXED] = MP_TYPE_DOUBLE, [MP_LANE_TEXT] = MP_TYPE_VARCHAR,
     };
 
     if (builder->type.id != MP_TYPE_NONE)

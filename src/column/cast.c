@@ -15,8 +15,8 @@ struct integer_range {
 static struct integer_range integer_range(uint8_t type)
 {
     static const unsigned char bits[MP_TYPE_COUNT] = {
-        [MP_TYPE_INT8] = 8,   [MP_TYPE_INT16] = 16,  [MP_TYPE_INT32] = 32,  [MP_TYPE_INT64] = 64,
-        [MP_TYPE_UINT8] = 8,  [MP_TYPE_UINT16] = 16, [MP_TYPE_UINT32] = 32, [MP_TYPE_UINT64] = 64,
+        [MP_TYPE_INT8] = 8,  [MP_TYPE_INT16] = 16,  [MP_TYPE_INT32] = 32,  [MP_TYPE_INT64] = 64,
+        [MP_TYPE_UINT8] = 8, [MP_TYPE_UINT16] = 16, [MP_TYPE_UINT32] = 32, [MP_TYPE_UINT64] = 64,
     };
     mp_int128 span = (mp_int128)1 << bits[type];
 
@@ -146,8 +146,8 @@ static bool integer_is_double(struct mp_str digits, double value)
            (mp_int128)value == exact;
 }
 
-static enum mp_cast cast_double(const struct mp_json_field *field, struct mp_type type,
-                                bool pinned, void *ret)
+static enum mp_cast cast_double(const struct mp_json_field *field, struct mp_type type, bool pinned,
+                                void *ret)
 {
     enum mp_cast cast = MP_CAST_OK;
     double value;
@@ -375,9 +375,8 @@ static enum mp_cast cast_timestamp(const struct mp_json_field *field, struct mp_
             return MP_CAST_REFUSED;
         value = at.us / 1000;
     }
-    if (type.id == MP_TYPE_TIMESTAMP_NS &&
-        (__builtin_mul_overflow(at.us, 1000, &value) ||
-         __builtin_add_overflow(value, at.below_ns, &value)))
+    if (type.id == MP_TYPE_TIMESTAMP_NS && (__builtin_mul_overflow(at.us, 1000, &value) ||
+                                            __builtin_add_overflow(value, at.below_ns, &value)))
         return MP_CAST_REFUSED;
     memcpy(ret, &value, sizeof(value));
     return MP_CAST_OK;

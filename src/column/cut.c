@@ -165,7 +165,8 @@ static enum mp_code add_field(const struct mp_partition_field *field,
         return mp_err_set(err, MP_BAD_CONFIG, "partition column with id %d is gone",
                           field->field_id);
     if (!mp_transform_fits(field->transform, live->type))
-        return mp_err_set(err, MP_BAD_CONFIG, "partition column \"%.*s\": its type has no such part",
+        return mp_err_set(err, MP_BAD_CONFIG,
+                          "partition column \"%.*s\": its type has no such part",
                           MP_STR_ARG(live->name));
     if (column)
         values = row_values_new(column);
@@ -189,16 +190,16 @@ static enum mp_code add_field(const struct mp_partition_field *field,
 }
 
 /* The values of a whole tuple, from its last field back to its first. */
-static struct mp_partition_value *tuple_values(struct mp_arena *arena, const struct mp_schema *schema,
-                                         const struct tuples *tuples, uint32_t number)
+static struct mp_partition_value *tuple_values(struct mp_arena *arena,
+                                               const struct mp_schema *schema,
+                                               const struct tuples *tuples, uint32_t number)
 {
     struct mp_partition_value *values =
         mp_arena_take(arena, schema->partition_count * sizeof(*values));
 
     for (uint32_t i = schema->partition_count; i-- > 0;) {
         const struct tuple *tuple = &tuples[i].items[number];
-        const struct mp_live_column *live =
-            mp_schema_by_id(schema, schema->partition[i].field_id);
+        const struct mp_live_column *live = mp_schema_by_id(schema, schema->partition[i].field_id);
 
         values[i].null = tuple->null;
         if (!tuple->null && schema->partition[i].transform == MP_TRANSFORM_IDENTITY)
@@ -264,8 +265,8 @@ static int compare_values(const struct sort_key *key, uint32_t a, uint32_t b)
     } else if (type.id == MP_TYPE_BOOL) {
         order = *left - *right;
     } else if (mp_type_width(type) == 16) { /* a wide decimal: big-endian, the sign first */
-        order = ((signed char)*left > (signed char)*right) -
-                ((signed char)*left < (signed char)*right);
+        order =
+            ((signed char)*left > (signed char)*right) - ((signed char)*left < (signed char)*right);
         order = order ? order : memcmp(left, right, 16);
     } else {
         order = compare_numbers(type, left, right);
@@ -302,8 +303,8 @@ static struct sort_keys sort_keys_new(const struct mp_column *columns, uint32_t 
         const struct mp_column *column = column_by_id(columns, column_count, field->field_id);
 
         if (column)
-            keys.items[keys.count++] = (struct sort_key){row_values_new(column), field->descending,
-                                                         field->nulls_first};
+            keys.items[keys.count++] =
+                (struct sort_key){row_values_new(column), field->descending, field->nulls_first};
     }
     return keys;
 }

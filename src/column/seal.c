@@ -85,8 +85,7 @@ enum mp_code mp_batch_plan(struct mp_batch *batch, const struct mp_schema *live,
         else if (column)
             builder->field_id = column->field_id;
         else if (builder->values || (builder->pinned && !live))
-            batch->add[plan.add_count++] =
-                (struct mp_pin){builder->name, mp_builder_type(builder)};
+            batch->add[plan.add_count++] = (struct mp_pin){builder->name, mp_builder_type(builder)};
     }
     if (wants_stamp(batch) && !live_column(batch, live, batch->options.inserted_at_name))
         batch->add[plan.add_count++] =

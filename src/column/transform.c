@@ -179,7 +179,6 @@ static int64_t calendar_value(uint8_t transform, struct mp_type type, struct mp_
     }
 }
 
-
 int64_t mp_transform_number(const struct mp_partition_field *field, struct mp_type type,
                             struct mp_str value)
 {

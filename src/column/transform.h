@@ -20,7 +20,7 @@
 /* One file to be: its tuple, and its rows in the order in which they are to stand. */
 struct mp_cut_file {
     const struct mp_partition_value *values; /* [schema.partition_count] */
-    const uint32_t *rows;              /* NULL: all rows as they are */
+    const uint32_t *rows;                    /* NULL: all rows as they are */
     uint32_t count;
 };
 

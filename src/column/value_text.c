@@ -57,7 +57,8 @@ static struct mp_str timestamp_text(struct mp_arena *arena, int64_t value, int64
     struct mp_str date = date_text(arena, days);
     struct mp_str clock = clock_text(arena, value - days * per_day, per_second, digits);
 
-    return mp_str_c(mp_arena_printf(arena, "%.*s %.*s%s", MP_STR_ARG(date), MP_STR_ARG(clock), zone));
+    return mp_str_c(
+        mp_arena_printf(arena, "%.*s %.*s%s", MP_STR_ARG(date), MP_STR_ARG(clock), zone));
 }
 
 static struct mp_str decimal_text(struct mp_arena *arena, struct mp_type type, struct mp_str value)

@@ -55,12 +55,18 @@ struct mp_setting {
 
 extern const struct mp_setting mp_settings[MP_SET_COUNT];
 
+static inline const char *mp_setting_name(enum mp_setting_id id)
+{
+    return mp_settings[id].name;
+}
+
 /* --- reading one setting (read.c) ---------------------------------------------------------- */
 
 struct mp_reader {
     struct mp_arena *arena;
     char *const *environment;
     struct mp_err *err;
+    const struct mp_config_options *options;
     struct mp_config *config;
 };
 
@@ -73,6 +79,11 @@ const char *mp_setting_allowed(struct mp_arena *arena, enum mp_setting_id id);
 /* Fills err: the name, the value unless secret, and what is allowed. Gives MP_BAD_CONFIG. */
 enum mp_code mp_setting_fault(struct mp_reader *r, enum mp_setting_id id, struct mp_str value,
                               const char *allowed);
+/* The same for the value that stands in the environment. */
+enum mp_code mp_read_fault(struct mp_reader *r, enum mp_setting_id id, const char *allowed);
+/* One of two settings that go together is set, the other is missing. */
+enum mp_code mp_read_alone(struct mp_reader *r, enum mp_setting_id given,
+                           enum mp_setting_id missing);
 void mp_config_warn(struct mp_reader *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -96,6 +107,10 @@ enum mp_code mp_read_duration(struct mp_reader *r, enum mp_setting_id id, uint64
 struct mp_str mp_text_trim(struct mp_str text);
 /* [a-zA-Z_][a-zA-Z0-9_]* */
 bool mp_text_identifier(struct mp_str text);
+/* One of `first`, then at most `more` of `rest`, each a set of characters. */
+bool mp_text_name(struct mp_str name, const char *first, const char *rest, size_t more);
+/* A namespace or table of hoglake: [A-Za-z_][A-Za-z0-9_-]{0,127} */
+bool mp_text_hoglake_name(struct mp_str name);
 /* Python's int(): blanks around it, a sign, '_' between digits. False: no integer. *ret_fits:
  * whether it is in int64 (only then *ret is written). */
 bool mp_text_integer(struct mp_str text, int64_t *ret, bool *ret_fits);
@@ -104,6 +119,8 @@ bool mp_text_real(struct mp_str text, double *ret);
 /* 8-4-4-4-12 or 32 hexadecimal digits; either in braces, or behind "urn:uuid:". */
 bool mp_text_uuid(struct mp_str text);
 bool mp_text_utf8(struct mp_str text);
+/* Both can stand in a line of an HTTP header. (RFC 9110, 5.1 and 5.5) */
+bool mp_text_header(struct mp_str name, struct mp_str value);
 /* A copy with 'A' to 'Z' made small. */
 struct mp_str mp_text_lower(struct mp_arena *arena, struct mp_str text);
 /* Takes the text up to the next separator (outside parentheses) off *rest; false at the end. */
@@ -116,6 +133,19 @@ struct mp_str *mp_text_split(struct mp_arena *arena, struct mp_str text, char se
 unsigned mp_text_distance(struct mp_str a, struct mp_str b, unsigned most);
 /* A value for libpq's keyword form: in single quotes, backslash before quote and backslash. */
 void mp_text_conninfo(struct mp_buf *buf, const char *keyword, struct mp_str value);
+
+/* --- steps of load, each with the rules between its settings --------------------------------- */
+
+enum mp_code mp_read_ducklake(struct mp_reader *r);
+enum mp_code mp_read_hoglake(struct mp_reader *r);
+enum mp_code mp_read_filters(struct mp_reader *r);
+enum mp_code mp_read_sort(struct mp_reader *r);
+enum mp_code mp_read_pins(struct mp_reader *r);
+enum mp_code mp_read_uuid_filters(struct mp_reader *r); /* behind the pins */
+enum mp_code mp_read_variants(struct mp_reader *r);
+enum mp_code mp_read_rescue(struct mp_reader *r);
+enum mp_code mp_read_quarantine(struct mp_reader *r);
+enum mp_code mp_read_include(struct mp_reader *r); /* behind the filters */
 
 /* --- partition keys (partition.c): pure ----------------------------------------------------- */
 

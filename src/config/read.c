@@ -106,6 +106,22 @@ enum mp_code mp_setting_fault(struct mp_reader *r, enum mp_setting_id id, struct
                       shown, allowed);
 }
 
+enum mp_code mp_read_fault(struct mp_reader *r, enum mp_setting_id id, const char *allowed)
+{
+    return mp_setting_fault(r, id, mp_env_find(r->environment, mp_settings[id].name), allowed);
+}
+
+enum mp_code mp_read_alone(struct mp_reader *r, enum mp_setting_id given,
+                           enum mp_setting_id missing)
+{
+    const char *shown =
+        mp_setting_shown(r->arena, given, mp_env_find(r->environment, mp_setting_name(given)));
+
+    return mp_err_set(r->err, MP_BAD_CONFIG,
+                      "%s is \"%s\", but %s is not set: allowed are both or neither",
+                      mp_setting_name(given), shown, mp_setting_name(missing));
+}
+
 void mp_config_warn(struct mp_reader *r, const char *format, ...)
 {
     struct mp_config *config = r->config;

@@ -40,6 +40,23 @@ bool mp_text_identifier(struct mp_str text)
     return true;
 }
 
+bool mp_text_name(struct mp_str name, const char *first, const char *rest, size_t more)
+{
+    bool ok = name.size && name.size <= more + 1 && name.data[0] && strchr(first, name.data[0]);
+
+    for (size_t i = 1; i < name.size && ok; i++)
+        ok = name.data[i] && strchr(rest, name.data[i]);
+    return ok;
+}
+
+bool mp_text_hoglake_name(struct mp_str name)
+{
+    static const char first[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    static const char rest[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-";
+
+    return mp_text_name(name, first, rest, 127);
+}
+
 bool mp_text_integer(struct mp_str text, int64_t *ret, bool *ret_fits)
 {
     bool negative = false, fits = true;
@@ -199,7 +216,7 @@ unsigned mp_text_distance(struct mp_str a, struct mp_str b, unsigned most)
     unsigned rows[3][SIZE + 1];
     unsigned *above2 = rows[0], *above = rows[1], *row = rows[2];
 
-    if (a.size > SIZE || b.size > SIZE)
+    if (a.size > SIZE || b.size > SIZE || a.size > b.size + most || b.size > a.size + most)
         return most + 1;
     for (unsigned j = 0; j <= b.size; j++)
         above[j] = j;
@@ -239,4 +256,16 @@ void mp_text_conninfo(struct mp_buf *buf, const char *keyword, struct mp_str val
         mp_buf_add_byte(buf, value.data[i]);
     }
     mp_buf_add_byte(buf, '\'');
+}
+
+bool mp_text_header(struct mp_str name, struct mp_str value)
+{
+    bool ok = true;
+
+    for (size_t i = 0; i < name.size; i++)
+        ok &= name.data[i] > 0x20 && name.data[i] < 0x7f &&
+              !strchr("()<>@,;:\\\"/[]?={}", name.data[i]);
+    for (size_t i = 0; i < value.size; i++)
+        ok &= (unsigned char)value.data[i] >= 0x20 && value.data[i] != 0x7f;
+    return ok;
 }

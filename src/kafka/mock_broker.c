@@ -76,7 +76,8 @@ enum mp_code mp_mock_broker_produce(struct mp_mock_broker *broker, int32_t parti
 enum mp_code mp_mock_broker_flush(struct mp_mock_broker *broker, struct mp_err *err)
 {
     if (rd_kafka_flush(broker->client, FLUSH_MS))
-        return mp_err_set(err, MP_TIMEOUT, "mock broker: not all records arrived in %d ms", FLUSH_MS);
+        return mp_err_set(err, MP_TIMEOUT, "mock broker: not all records arrived in %d ms",
+                          FLUSH_MS);
     return MP_OK;
 }
 

@@ -386,8 +386,9 @@ static enum mp_code fake_positions(struct mp_lake *lake, struct mp_lake_position
 }
 
 /* A fake catalog keeps the offsets of one topic, whose name nobody told it. */
-static enum mp_code fake_topics(struct mp_lake *lake, void (*visit)(void *self, struct mp_str topic),
-                                void *self, struct mp_err *err)
+static enum mp_code fake_topics(struct mp_lake *lake,
+                                void (*visit)(void *self, struct mp_str topic), void *self,
+                                struct mp_err *err)
 {
     (void)lake, (void)visit, (void)self, (void)err;
     return MP_OK;

@@ -50,7 +50,7 @@ struct mp_lake_evolution {
 
 /* How a table is made when it is not there. */
 struct mp_lake_create {
-    struct mp_str partition_by; /* in the destination's own grammar; empty: none */
+    struct mp_str partition_by;   /* in the destination's own grammar; empty: none */
     const struct mp_str *sort_by; /* column names, ascending, nulls last */
     uint32_t sort_by_count;
 };
@@ -79,7 +79,7 @@ struct mp_lake_range {
 };
 
 struct mp_lake_commit {
-    const struct mp_lake_append *appends; /* the main table, the quarantine table */
+    const struct mp_lake_append *appends; /* the main table, with files or not; the quarantine */
     uint32_t append_count;
     const struct mp_lake_range *ranges; /* ascending partitions */
     uint32_t range_count;
@@ -94,8 +94,8 @@ struct mp_lake_result {
 /* One row of the offset side table. */
 struct mp_lake_position {
     int32_t partition;
-    int64_t next;   /* next offset; -1: the lake has no row */
-    int64_t epoch;  /* owner epoch; 0: no row */
+    int64_t next;             /* next offset; -1: the lake has no row */
+    int64_t epoch;            /* owner epoch; 0: no row */
     struct mp_str table_uuid; /* the table it was last written for; lent until the next call */
 };
 

@@ -5,6 +5,8 @@
  *
  * Life of a request  uri_seen -> access (headers) -> access* (body pieces) -> access (end: the
  *                    handler runs) -> completed
+ * With workers       ... -> access (end: suspended and queued) -> a worker runs the handler and
+ *                    resumes -> access (the answer is there) -> completed
  * After  RFC 9110, sections 9.3.2 (HEAD) and 15.5.14 (413).
  */
 #include "net/http_server.h"
@@ -17,11 +19,13 @@
 #include <microhttpd.h>
 #include <netdb.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -31,18 +35,33 @@ enum {
     CLOSE_WAIT_MS = 5000,
 };
 
+enum phase { READING, QUEUED, ANSWERED };
+
+struct request {
+    char *uri; /* as sent */
+    const char *method;
+    struct MHD_Connection *connection;
+    struct mp_buf body;
+    struct mp_http_response response;
+    struct request *next; /* in the queue */
+    uint64_t queued_us;
+    enum phase phase;
+    bool started, too_large, running;
+};
+
 struct mp_http_server {
     struct mp_http_server_options options;
     struct MHD_Daemon *daemon;
     uint16_t port;
     atomic_int running; /* handlers called whose answers are not yet sent */
     int idle_fd;        /* eventfd, written when running falls to 0 */
-};
-
-struct request {
-    char *uri; /* as sent */
-    struct mp_buf body;
-    bool started, too_large, running;
+    pthread_t *workers;
+    uint32_t worker_count; /* started */
+    pthread_mutex_t lock;  /* everything below */
+    pthread_cond_t wake;
+    struct request *first, *last; /* the queue */
+    uint32_t queued;
+    bool closing;
 };
 
 static void *uri_seen(void *self, const char *uri, struct MHD_Connection *connection)
@@ -51,10 +70,10 @@ static void *uri_seen(void *self, const char *uri, struct MHD_Connection *connec
     struct request *request = mp_alloc(sizeof(*request));
     size_t size = strlen(uri);
 
-    (void)connection;
     request->uri = mp_alloc(size + 1);
     memcpy(request->uri, uri, size);
     request->body = MP_BUF_INIT(server->options.body_bytes_max);
+    request->connection = connection;
     return request;
 }
 
@@ -72,58 +91,164 @@ static void completed(void *self, struct MHD_Connection *connection, void **stat
         write(server->idle_fd, &one, sizeof(one)) < 0)
         assert(errno == EAGAIN); /* the counter is full: close sees it all the same */
     mp_buf_fini(&request->body);
+    mp_buf_fini(&request->response.body);
     mp_free(request->uri);
     mp_free(request);
     *state = NULL;
 }
 
-/* Takes the body. */
-static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status,
-                              const char *content_type, struct mp_buf *body)
+static uint64_t mono_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+struct mp_str mp_http_request_header(const struct mp_http_request *request, const char *name)
+{
+    struct MHD_Connection *connection = (struct MHD_Connection *)(uintptr_t)request->exchange;
+
+    return mp_str_c(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name));
+}
+
+void mp_http_response_header(struct mp_http_response *response, const char *name, const char *value)
+{
+    struct mp_http_header *header;
+
+    assert(response->header_count < MP_HTTP_HEADERS_MAX);
+    header = &response->headers[response->header_count++];
+    header->name = name;
+    snprintf(header->value, sizeof(header->value), "%s", value);
+}
+
+/* Takes the response's body. */
+static enum MHD_Result answer(struct MHD_Connection *connection, struct mp_http_response *from)
 {
     struct MHD_Response *response;
     enum MHD_Result result;
 
-    if (body->data)
-        response = MHD_create_response_from_buffer(body->size, body->data, MHD_RESPMEM_MUST_FREE);
+    assert(from->status >= 200 && from->status < 600);
+    if (from->body.data)
+        response = MHD_create_response_from_buffer(from->body.size, from->body.data,
+                                                   MHD_RESPMEM_MUST_FREE);
     else
         response = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
-    if (!response) {
-        mp_buf_fini(body);
+    if (!response)
         return MHD_NO;
-    }
-    if (content_type)
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
-    result = MHD_queue_response(connection, status, response);
+    from->body = (struct mp_buf){0};
+    if (from->content_type)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, from->content_type);
+    for (uint32_t i = 0; i < from->header_count; i++)
+        MHD_add_response_header(response, from->headers[i].name, from->headers[i].value);
+    result = MHD_queue_response(connection, from->status, response);
     MHD_destroy_response(response);
     return result;
 }
 
-static enum MHD_Result handle(struct mp_http_server *server, struct MHD_Connection *connection,
-                              struct request *request, const char *method)
+static struct mp_http_request seen(const struct request *request)
 {
-    struct mp_http_response response = {.status = 500, .body = {.max = SIZE_MAX / 4}};
     const char *query = strchr(request->uri, '?');
     size_t path_size = query ? (size_t)(query - request->uri) : strlen(request->uri);
-    struct mp_http_request seen = {
-        .method = mp_str_c(strcmp(method, "HEAD") == 0 ? "GET" : method),
+
+    return (struct mp_http_request){
+        .method = mp_str_c(strcmp(request->method, "HEAD") == 0 ? "GET" : request->method),
         .path = mp_str_n(request->uri, path_size),
         .query = query ? mp_str_c(query + 1) : MP_STR(""),
         .body = mp_buf_str(&request->body),
+        .queued_us = request->queued_us,
+        .exchange = (const struct mp_http_exchange *)request->connection,
     };
-
-    request->running = true;
-    atomic_fetch_add(&server->running, 1);
-    server->options.handle(server->options.self, &seen, &response);
-    assert(response.status >= 200 && response.status < 600);
-    return answer(connection, response.status, response.content_type, &response.body);
 }
 
-static enum MHD_Result answer_too_large(struct MHD_Connection *connection)
+static void run_handler(struct mp_http_server *server, struct request *request)
 {
-    struct mp_buf none = MP_BUF_INIT(0);
+    struct mp_http_request shown = seen(request);
 
-    return answer(connection, MHD_HTTP_CONTENT_TOO_LARGE, NULL, &none);
+    request->response = (struct mp_http_response){.status = 500, .body = {.max = SIZE_MAX / 4}};
+    server->options.handle(server->options.self, &shown, &request->response);
+}
+
+/* An answer of the server's own. */
+static enum MHD_Result refuse(struct mp_http_server *server, struct request *request,
+                              unsigned status)
+{
+    struct mp_http_request shown = seen(request);
+
+    request->response = (struct mp_http_response){.status = status, .body = {.max = SIZE_MAX / 4}};
+    if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
+        mp_http_response_header(&request->response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+    if (server->options.refuse)
+        server->options.refuse(server->options.self, &shown, &request->response);
+    request->response.status = status;
+    return answer(request->connection, &request->response);
+}
+
+static void *work(void *self)
+{
+    struct mp_http_server *server = self;
+
+    pthread_mutex_lock(&server->lock);
+    for (;;) {
+        struct request *request = server->first;
+
+        if (!request && server->closing)
+            break;
+        if (!request) {
+            pthread_cond_wait(&server->wake, &server->lock);
+            continue;
+        }
+        server->first = request->next;
+        server->queued--;
+        pthread_mutex_unlock(&server->lock);
+        run_handler(server, request);
+        request->phase = ANSWERED;
+        MHD_resume_connection(request->connection);
+        pthread_mutex_lock(&server->lock);
+    }
+    pthread_mutex_unlock(&server->lock);
+    return NULL;
+}
+
+/* False: there is no room, or no time left. */
+static bool enqueue(struct mp_http_server *server, struct request *request)
+{
+    bool room;
+
+    pthread_mutex_lock(&server->lock);
+    room = !server->closing && server->queued < server->options.queue_max;
+    if (room) {
+        MHD_suspend_connection(request->connection);
+        request->phase = QUEUED;
+        if (server->first)
+            server->last->next = request;
+        else
+            server->first = request;
+        server->last = request;
+        server->queued++;
+        pthread_cond_signal(&server->wake);
+    }
+    pthread_mutex_unlock(&server->lock);
+    return room;
+}
+
+static enum MHD_Result handle(struct mp_http_server *server, struct request *request)
+{
+    struct mp_http_request shown = seen(request);
+
+    if (server->options.workers &&
+        !(server->options.at_once && server->options.at_once(server->options.self, &shown))) {
+        request->queued_us = mono_us();
+        if (!request->running)
+            atomic_fetch_add(&server->running, 1);
+        request->running = true;
+        return enqueue(server, request) ? MHD_YES
+                                        : refuse(server, request, MHD_HTTP_SERVICE_UNAVAILABLE);
+    }
+    request->running = true;
+    atomic_fetch_add(&server->running, 1);
+    run_handler(server, request);
+    return answer(request->connection, &request->response);
 }
 
 static bool declared_too_large(struct MHD_Connection *connection, size_t bytes_max)
@@ -144,10 +269,14 @@ static enum MHD_Result access_request(void *self, struct MHD_Connection *connect
     (void)url, (void)version;
     if (!request)
         return MHD_NO;
+    if (request->phase == ANSWERED)
+        return answer(connection, &request->response);
     if (!request->started) { /* the headers are there */
         request->started = true;
-        return declared_too_large(connection, request->body.max) ? answer_too_large(connection)
-                                                                 : MHD_YES;
+        request->method = method;
+        return declared_too_large(connection, request->body.max)
+                   ? refuse(server, request, MHD_HTTP_CONTENT_TOO_LARGE)
+                   : MHD_YES;
     }
     if (*data_size) {
         if (*data_size > request->body.max - request->body.size)
@@ -158,8 +287,8 @@ static enum MHD_Result access_request(void *self, struct MHD_Connection *connect
         return MHD_YES;
     }
     if (request->too_large)
-        return answer_too_large(connection);
-    return handle(server, connection, request, method);
+        return refuse(server, request, MHD_HTTP_CONTENT_TOO_LARGE);
+    return handle(server, request);
 }
 
 /* Gives a bound, listening socket. All interfaces: IPv6 with IPv4 inside it, else IPv4 alone. */
@@ -218,6 +347,27 @@ static uint16_t port_of(int fd)
     return ntohs(in.sin_port);
 }
 
+/* The workers finish what is queued; from here on nothing is. */
+static void end_workers(struct mp_http_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    server->closing = true;
+    pthread_cond_broadcast(&server->wake);
+    pthread_mutex_unlock(&server->lock);
+    for (uint32_t i = 0; i < server->worker_count; i++)
+        pthread_join(server->workers[i], NULL);
+}
+
+static void release(struct mp_http_server *server)
+{
+    if (server->idle_fd >= 0)
+        close(server->idle_fd);
+    pthread_cond_destroy(&server->wake);
+    pthread_mutex_destroy(&server->lock);
+    mp_free(server->workers);
+    mp_free(server);
+}
+
 enum mp_code mp_http_server_open(const struct mp_http_server_options *options, struct mp_err *err,
                                  struct mp_http_server **ret)
 {
@@ -232,22 +382,28 @@ enum mp_code mp_http_server_open(const struct mp_http_server_options *options, s
     server->options = *options;
     server->port = port_of(fd);
     server->idle_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (server->idle_fd >= 0)
+    pthread_mutex_init(&server->lock, NULL);
+    pthread_cond_init(&server->wake, NULL);
+    server->workers = mp_alloc_array(options->workers + 1, sizeof(*server->workers));
+    while (server->worker_count < options->workers &&
+           pthread_create(&server->workers[server->worker_count], NULL, work, server) == 0)
+        server->worker_count++;
+    if (server->idle_fd >= 0 && server->worker_count == options->workers)
         /* a thread pool of one is refused: the option is left out then */
         server->daemon = MHD_start_daemon(
-            MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC, 0, NULL, NULL, access_request, server,
-            MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK, uri_seen, server,
-            MHD_OPTION_NOTIFY_COMPLETED, completed, server, MHD_OPTION_CONNECTION_TIMEOUT,
-            (unsigned)IDLE_S, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES_MAX,
+            MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC |
+                (options->workers ? MHD_ALLOW_SUSPEND_RESUME : 0),
+            0, NULL, NULL, access_request, server, MHD_OPTION_LISTEN_SOCKET, fd,
+            MHD_OPTION_URI_LOG_CALLBACK, uri_seen, server, MHD_OPTION_NOTIFY_COMPLETED, completed,
+            server, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_LIMIT,
+            (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES_MAX,
             threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, threads, MHD_OPTION_END);
     if (!server->daemon) {
         mp_err_set(err, MP_IO, "http server on port %u: %s", (unsigned)server->port,
                    errno ? strerror(errno) : "did not start");
         close(fd);
-        if (server->idle_fd >= 0)
-            close(server->idle_fd);
-        mp_free(server);
+        end_workers(server);
+        release(server);
         return MP_IO;
     }
     *ret = server;
@@ -259,6 +415,16 @@ uint16_t mp_http_server_port(const struct mp_http_server *server)
     return server->port;
 }
 
+uint32_t mp_http_server_queued(struct mp_http_server *server)
+{
+    uint32_t queued;
+
+    pthread_mutex_lock(&server->lock);
+    queued = server->queued;
+    pthread_mutex_unlock(&server->lock);
+    return queued;
+}
+
 void mp_http_server_close(struct mp_http_server *server)
 {
     struct pollfd idle;
@@ -267,6 +433,7 @@ void mp_http_server_close(struct mp_http_server *server)
     if (!server)
         return;
     fd = MHD_quiesce_daemon(server->daemon); /* no new connections from here */
+    end_workers(server);
     idle = (struct pollfd){.fd = server->idle_fd, .events = POLLIN};
     while (atomic_load(&server->running) && poll(&idle, 1, CLOSE_WAIT_MS) > 0) {
         uint64_t count;
@@ -277,6 +444,5 @@ void mp_http_server_close(struct mp_http_server *server)
     MHD_stop_daemon(server->daemon);
     if (fd != MHD_INVALID_SOCKET)
         close(fd);
-    close(server->idle_fd);
-    mp_free(server);
+    release(server);
 }

@@ -4,6 +4,10 @@
  * above body_bytes_max is answered 413 and not handed on. A connection on which nothing moves for
  * 30 s is closed; it costs a descriptor meanwhile, no thread.
  *
+ * With workers, requests wait in a queue for one of a fixed number of threads, so a handler may
+ * block; while the queue is full, and while the server closes, a request is answered 503 with
+ * Retry-After. Without workers the handler runs between connections and has to be quick.
+ *
  * Threads  the handler is called from the server's own threads, several at once.
  */
 #ifndef MP_NET_HTTP_SERVER_H
@@ -12,11 +16,22 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+struct mp_http_exchange; /* what header lookups need; opaque */
+
 /* Lent until the handler returns. */
 struct mp_http_request {
     struct mp_str method, path; /* path without the query, as sent: not decoded */
     struct mp_str query;        /* behind the '?', not decoded; empty: none */
     struct mp_str body;
+    uint64_t queued_us; /* monotonic time at which it was complete */
+    const struct mp_http_exchange *exchange;
+};
+
+enum { MP_HTTP_HEADERS_MAX = 4 };
+
+struct mp_http_header {
+    const char *name; /* a literal */
+    char value[160];
 };
 
 /* Comes in as 500 with an empty body of no practical limit. */
@@ -24,7 +39,15 @@ struct mp_http_response {
     unsigned status;
     const char *content_type; /* NULL: none is sent; copied */
     struct mp_buf body;       /* freed by the server */
+    struct mp_http_header headers[MP_HTTP_HEADERS_MAX];
+    uint32_t header_count;
 };
+
+/* A header's value; data NULL: the request has none of that name. */
+struct mp_str mp_http_request_header(const struct mp_http_request *request, const char *name);
+/* Adds a header; name is a literal, the value is copied and cut to its room. */
+void mp_http_response_header(struct mp_http_response *response, const char *name,
+                             const char *value);
 
 struct mp_http_server_options {
     const char *address; /* NULL: all interfaces */
@@ -32,6 +55,13 @@ struct mp_http_server_options {
     uint32_t threads;    /* 0: 1 */
     size_t body_bytes_max;
     void (*handle)(void *self, const struct mp_http_request *request, struct mp_http_response *ret);
+    uint32_t workers;   /* 0: none, see above */
+    uint32_t queue_max; /* requests that wait for a worker */
+    /* With workers: whether the request is quick and shall not queue. NULL: none is. */
+    bool (*at_once)(void *self, const struct mp_http_request *request);
+    /* Fills the body of an answer that the server gives itself: 413 or 503. NULL: it stays empty.
+     */
+    void (*refuse)(void *self, const struct mp_http_request *request, struct mp_http_response *ret);
     void *self;
 };
 
@@ -41,6 +71,8 @@ struct mp_http_server;
 enum mp_code mp_http_server_open(const struct mp_http_server_options *options, struct mp_err *err,
                                  struct mp_http_server **ret);
 uint16_t mp_http_server_port(const struct mp_http_server *server);
+/* Requests that wait for a worker now. */
+uint32_t mp_http_server_queued(struct mp_http_server *server);
 /* Takes no new connection, finishes what runs (answers are given 5 s to leave). No-op on NULL. */
 void mp_http_server_close(struct mp_http_server *server);
 

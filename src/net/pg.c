@@ -7,6 +7,8 @@
  * P1  the connection is non-blocking and in pipeline mode from open to close
  * P2  a wait that ran out leaves the connection unusable: what the server did is not known
  * P3  every text of libpq passes clean_text, which takes the password out
+ * P4  a prepared statement is used by name once its PREPARE was answered, or behind it in the
+ *     same batch; one whose PREPARE failed or was not run is prepared again
  */
 #include "net/pg.h"
 
@@ -20,14 +22,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NETWORK_MS_MAX 5000
+#define NETWORK_MS_MAX 5000 /* a sync waits so much longer than the server was told to work */
+#define STATEMENTS_MAX 1024 /* prepared on one connection; a power of two */
+
+enum prepare_state { PREPARE_NONE, PREPARE_SENT, PREPARE_DONE };
+
+struct prepared {
+    const char *sql; /* NULL: free */
+    enum prepare_state state;
+    char name[12];
+};
+
+/* One queued message: a statement, or the PREPARE in front of one. */
+struct slot {
+    PGresult *answer;
+    struct prepared *prepares; /* NULL: a statement */
+};
 
 struct mp_pg {
     PGconn *conn;
     const struct mp_env *env;
     uint32_t statement_ms_max;
-    PGresult **answers;
-    uint32_t sent, answer_room;
+    struct slot *slots;
+    uint32_t *slot_of; /* by the number of the statement */
+    uint32_t slots_used, sent, slot_room;
+    struct prepared *prepared; /* [STATEMENTS_MAX], by address, linear probing; NULL: none yet */
+    uint32_t prepared_count;
     bool batch_open, dead;
     char sqlstate[6];
     struct mp_arena scratch; /* values of one send */
@@ -66,20 +86,27 @@ static bool wait_for(const struct mp_env *env, int fd, short events, uint64_t de
     }
 }
 
-/* One line of libpq's text, without the password (P3). */
+/* libpq's text on one line, without the password (P3), its hints and places in the source. */
 static void clean_text(PGconn *conn, const char *text, char *ret, size_t room)
 {
     const char *password = conn ? PQpass(conn) : NULL;
     size_t used = 0, password_size = password ? strlen(password) : 0;
+    bool line_start = true;
 
     while (*text && used + 4 < room) {
+        if (line_start && (*text == '\t' || strncmp(text, "LOCATION:", 9) == 0)) {
+            text += strcspn(text, "\n");
+            text += *text == '\n';
+            continue;
+        }
+        line_start = *text == '\n';
         if (password_size && strncmp(text, password, password_size) == 0) {
             memcpy(ret + used, "***", 3);
             used += 3;
             text += password_size;
             continue;
         }
-        ret[used++] = *text == '\n' ? ' ' : *text;
+        ret[used++] = line_start ? ' ' : *text;
         text++;
     }
     while (used && ret[used - 1] == ' ')
@@ -247,11 +274,9 @@ enum mp_code mp_pg_open(const struct mp_pg_options *options, const struct mp_env
 
 static void drop_answers(struct mp_pg *pg)
 {
-    for (uint32_t i = 0; i < pg->sent; i++) {
-        PQclear(pg->answers[i]);
-        pg->answers[i] = NULL;
-    }
-    pg->sent = 0;
+    for (uint32_t i = 0; i < pg->slots_used; i++)
+        PQclear(pg->slots[i].answer);
+    pg->slots_used = pg->sent = 0;
 }
 
 void mp_pg_close(struct mp_pg *pg)
@@ -261,13 +286,22 @@ void mp_pg_close(struct mp_pg *pg)
     drop_answers(pg);
     PQfinish(pg->conn);
     mp_arena_fini(&pg->scratch);
-    mp_free(pg->answers);
+    mp_free(pg->slots);
+    mp_free(pg->slot_of);
+    mp_free(pg->prepared);
     mp_free(pg);
 }
 
 bool mp_pg_alive(const struct mp_pg *pg)
 {
     return !pg->dead && PQstatus(pg->conn) == CONNECTION_OK;
+}
+
+bool mp_pg_in_transaction(const struct mp_pg *pg)
+{
+    PGTransactionStatusType status = PQtransactionStatus(pg->conn);
+
+    return status == PQTRANS_INTRANS || status == PQTRANS_INERROR;
 }
 
 const char *mp_pg_sqlstate(const struct mp_pg *pg)
@@ -277,19 +311,49 @@ const char *mp_pg_sqlstate(const struct mp_pg *pg)
 
 /* --- batches --- */
 
-void mp_pg_send(struct mp_pg *pg, const char *sql, const struct mp_pg_value *values, uint32_t count)
+static void add_slot(struct mp_pg *pg, struct prepared *prepares)
 {
+    if (pg->slots_used == pg->slot_room) {
+        pg->slot_room = pg->slot_room ? pg->slot_room * 2 : 32;
+        pg->slots = mp_realloc(pg->slots, pg->slot_room * sizeof(*pg->slots));
+        pg->slot_of = mp_realloc(pg->slot_of, pg->slot_room * sizeof(*pg->slot_of));
+    }
+    pg->slots[pg->slots_used++] = (struct slot){.prepares = prepares};
+}
+
+/* The entry of a literal, made where there is none; NULL: the table is full enough. */
+static struct prepared *find_prepared(struct mp_pg *pg, const char *sql)
+{
+    size_t at = ((uintptr_t)sql >> 3) * 0x9e3779b97f4a7c15u >> 40;
+    struct prepared *entry;
+
+    if (!pg->prepared)
+        pg->prepared = mp_alloc_array(STATEMENTS_MAX, sizeof(*pg->prepared));
+    for (;; at++) {
+        entry = &pg->prepared[at % STATEMENTS_MAX];
+        if (entry->sql == sql)
+            return entry;
+        if (!entry->sql)
+            break;
+    }
+    if (pg->prepared_count >= STATEMENTS_MAX / 2)
+        return NULL;
+    entry->sql = sql;
+    snprintf(entry->name, sizeof(entry->name), "s%u", pg->prepared_count++);
+    return entry;
+}
+
+static void send_values(struct mp_pg *pg, const char *sql, bool prepared,
+                        const struct mp_pg_value *values, uint32_t count)
+{
+    struct prepared *entry = prepared ? find_prepared(pg, sql) : NULL;
     const char **texts;
     Oid *types;
+    bool sent = true;
 
     if (!pg->batch_open)
         drop_answers(pg);
     pg->batch_open = true;
-    if (pg->sent == pg->answer_room) {
-        pg->answer_room = pg->answer_room ? pg->answer_room * 2 : 32;
-        pg->answers = mp_realloc(pg->answers, pg->answer_room * sizeof(*pg->answers));
-    }
-    pg->answers[pg->sent++] = NULL;
     mp_arena_reset(&pg->scratch);
     texts = mp_arena_take(&pg->scratch, sizeof(*texts) * (count + 1));
     types = mp_arena_take(&pg->scratch, sizeof(*types) * (count + 1));
@@ -300,11 +364,33 @@ void mp_pg_send(struct mp_pg *pg, const char *sql, const struct mp_pg_value *val
         texts[i] = text.data ? mp_arena_str(&pg->scratch, text).data : NULL;
         types[i] = values[i].type;
     }
-    if (!PQsendQueryParams(pg->conn, sql, (int)count, types, texts, NULL, NULL, 0))
+    if (entry && entry->state == PREPARE_NONE) { /* P4 */
+        add_slot(pg, entry);
+        sent = PQsendPrepare(pg->conn, entry->name, sql, (int)count, types);
+        entry->state = PREPARE_SENT;
+    }
+    add_slot(pg, NULL);
+    pg->slot_of[pg->sent++] = pg->slots_used - 1;
+    if (sent && entry)
+        sent = PQsendQueryPrepared(pg->conn, entry->name, (int)count, texts, NULL, NULL, 0);
+    else if (sent)
+        sent = PQsendQueryParams(pg->conn, sql, (int)count, types, texts, NULL, NULL, 0);
+    if (!sent)
         pg->dead = true; /* sync says so */
 }
 
-/* Notes the answer to statement number; the first failure is the batch's. */
+void mp_pg_send(struct mp_pg *pg, const char *sql, const struct mp_pg_value *values, uint32_t count)
+{
+    send_values(pg, sql, false, values, count);
+}
+
+void mp_pg_send_prepared(struct mp_pg *pg, const char *sql, const struct mp_pg_value *values,
+                         uint32_t count)
+{
+    send_values(pg, sql, true, values, count);
+}
+
+/* Notes the answer to the message in that slot; the first failure is the batch's. */
 static void take(struct mp_pg *pg, PGresult *answer, uint32_t number, enum mp_code *code,
                  struct mp_err *err)
 {
@@ -312,9 +398,11 @@ static void take(struct mp_pg *pg, PGresult *answer, uint32_t number, enum mp_co
     char text[300];
 
     if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
-        assert(number < pg->sent);
-        PQclear(pg->answers[number]);
-        pg->answers[number] = answer;
+        assert(number < pg->slots_used);
+        if (pg->slots[number].prepares)
+            pg->slots[number].prepares->state = PREPARE_DONE;
+        PQclear(pg->slots[number].answer);
+        pg->slots[number].answer = answer;
         return;
     }
     if (status != PGRES_PIPELINE_ABORTED && *code == MP_OK) {
@@ -384,6 +472,9 @@ enum mp_code mp_pg_sync(struct mp_pg *pg, struct mp_err *err)
     if (pg->dead || !PQpipelineSync(pg->conn))
         return lost(pg, err, "send");
     code = exchange(pg, err);
+    for (uint32_t i = 0; code && i < pg->slots_used; i++) /* P4 */
+        if (pg->slots[i].prepares && pg->slots[i].prepares->state == PREPARE_SENT)
+            pg->slots[i].prepares->state = PREPARE_NONE;
     if (code == MP_OK || mp_pg_alive(pg))
         return code;
     pg->dead = true;
@@ -398,8 +489,8 @@ struct mp_pg_answer mp_pg_answer(const struct mp_pg *pg, uint32_t number)
 {
     const PGresult *answer;
 
-    assert(number < pg->sent && pg->answers[number]);
-    answer = pg->answers[number];
+    assert(number < pg->sent && pg->slots[pg->slot_of[number]].answer);
+    answer = pg->slots[pg->slot_of[number]].answer;
     return (struct mp_pg_answer){
         .rows = (uint32_t)PQntuples(answer),
         .columns = (uint32_t)PQnfields(answer),
@@ -410,7 +501,7 @@ struct mp_pg_answer mp_pg_answer(const struct mp_pg *pg, uint32_t number)
 
 struct mp_str mp_pg_cell(const struct mp_pg *pg, uint32_t number, uint32_t row, uint32_t column)
 {
-    const PGresult *answer = pg->answers[number];
+    const PGresult *answer = pg->slots[pg->slot_of[number]].answer;
 
     if (PQgetisnull(answer, (int)row, (int)column))
         return (struct mp_str){NULL, 0};

@@ -23,10 +23,15 @@
 
 /* Types of values, by their fixed numbers in pg_type. */
 #define MP_PG_BOOL        16u
+#define MP_PG_BYTEA       17u
 #define MP_PG_INT8        20u
 #define MP_PG_TEXT        25u
+#define MP_PG_BYTEA_ARRAY 1001u
+#define MP_PG_TEXT_ARRAY  1009u
+#define MP_PG_INT8_ARRAY  1016u
 #define MP_PG_TIMESTAMPTZ 1184u
 #define MP_PG_UUID        2950u
+#define MP_PG_UUID_ARRAY  2951u
 
 struct mp_pg_options {
     struct mp_str conninfo; /* keywords or a URI; borrowed for the call of open */
@@ -58,9 +63,16 @@ void mp_pg_close(struct mp_pg *pg);
 /* False: nothing more can be sent; close it. */
 bool mp_pg_alive(const struct mp_pg *pg);
 
+/* Whether the server said, in its last answer, that a transaction is open or failed. */
+bool mp_pg_in_transaction(const struct mp_pg *pg);
+
 /* Queues a statement with $1, $2, ... */
 void mp_pg_send(struct mp_pg *pg, const char *sql, const struct mp_pg_value *values,
                 uint32_t count);
+/* The same for a statement that comes again and again: prepared on this connection at its first
+ * use, with the types of that use. It is known by its address: sql is a literal of the program. */
+void mp_pg_send_prepared(struct mp_pg *pg, const char *sql, const struct mp_pg_value *values,
+                         uint32_t count);
 /* Sends what is queued and waits for every answer, the first failure's is the error. */
 enum mp_code mp_pg_sync(struct mp_pg *pg, struct mp_err *err);
 /* The answer to the n-th statement of the last batch. */

@@ -3,7 +3,8 @@
  * A batch is cut into files (one per partition tuple), a file into row groups; every column of the
  * batch is one job, for all files at once, so that its memory can go back when the job is done:
  *
- *     cut -> for each column, on any thread: mp_parquet_encode -> for each file: mp_parquet_file_new
+ *     cut -> for each column, on any thread: mp_parquet_encode -> for each file:
+ * mp_parquet_file_new
  *
  * The compressed chunks outlive the file that was made from them, so a footer can be made again
  * with other names or field ids (mp_parquet_file_new is cheap) without encoding again.
@@ -26,8 +27,8 @@ enum mp_codec { MP_CODEC_NONE, MP_CODEC_SNAPPY, MP_CODEC_ZSTD, MP_CODEC_LZ4_RAW 
 
 struct mp_parquet_options {
     enum mp_codec codec;
-    int level;                /* zstd; 0: 1 */
-    uint32_t page_bytes;      /* raw bytes of a data page, about; 0: 1 MiB */
+    int level;                     /* zstd; 0: 1 */
+    uint32_t page_bytes;           /* raw bytes of a data page, about; 0: 1 MiB */
     uint32_t dictionary_bytes_max; /* a larger dictionary falls back to PLAIN; 0: 1 MiB */
     bool no_dictionary;
 };

@@ -80,6 +80,42 @@ static void make_files(struct mp_pipeline *p, struct mp_job_table *table,
     mp_free(fields);
 }
 
+/* What the catalog is told of each file: the columns in it, and those of the table that no record
+ * of the batch named, which read as null. Without a row of its own such a column would not prune,
+ * and a BIGINT not be known to fit a DOUBLE. */
+static void list_stats(struct mp_job_table *table, const struct mp_column *columns,
+                       uint32_t column_count)
+{
+    const struct mp_schema *schema = &table->table->schema;
+    struct mp_column_stats *absent = mp_alloc_array(schema->column_count, sizeof(*absent));
+    uint32_t absent_count = 0;
+
+    for (uint32_t i = 0; i < schema->column_count; i++) {
+        const struct mp_live_column *live = &schema->columns[i];
+        bool present = live->type.id == MP_TYPE_OTHER;
+
+        for (uint32_t c = 0; c < column_count && !present; c++)
+            present = columns[c].field_id == live->field_id;
+        if (!present)
+            absent[absent_count++] =
+                (struct mp_column_stats){.field_id = live->field_id, .type = live->type};
+    }
+    table->stats_count = column_count + absent_count;
+    table->stats =
+        mp_alloc_array((size_t)table->cut.count * table->stats_count, sizeof(*table->stats));
+    for (uint32_t i = 0; i < table->cut.count; i++) {
+        struct mp_column_stats *stats = table->stats + (size_t)i * table->stats_count;
+
+        assert(table->files[i]->stats_count == column_count);
+        memcpy(stats, table->files[i]->stats, column_count * sizeof(*stats));
+        for (uint32_t a = 0; a < absent_count; a++) {
+            stats[column_count + a] = absent[a];
+            stats[column_count + a].rows = stats[column_count + a].nulls = table->files[i]->rows;
+        }
+    }
+    mp_free(absent);
+}
+
 enum mp_code mp_encode(struct mp_pipeline *p, struct mp_job *job, struct mp_job_table *table,
                        struct mp_err *err)
 {
@@ -112,6 +148,7 @@ enum mp_code mp_encode(struct mp_pipeline *p, struct mp_job *job, struct mp_job_
         return encode.code;
     }
     make_files(p, table, &cut, encode.columns, column_count, encode.groups);
+    list_stats(table, encode.columns, column_count);
     for (uint32_t i = 0; i < table->cut.count; i++)
         job->compressed_bytes += table->files[i]->bytes;
     return MP_OK;
@@ -131,11 +168,13 @@ void mp_encode_free(struct mp_pipeline *p, struct mp_job_table *table)
         mp_parquet_chunk_free(table->chunks[i]);
     }
     atomic_fetch_sub(&p->compressed_bytes, bytes);
+    mp_free(table->stats);
     mp_free(table->files);
     mp_free(table->keys);
     mp_free(table->chunks);
     mp_free(table->rows);
     mp_cut_fini(&table->cut);
+    table->stats = NULL;
     table->files = NULL;
     table->keys = NULL;
     table->chunks = NULL;

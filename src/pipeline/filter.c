@@ -61,7 +61,9 @@ struct mp_filter *mp_filter_new(const struct mp_filter_options *options)
         qsort(filter->by_text, options->count, size, by_text);
     }
     qsort(filter->entries, filter->count, size,
-          options->uuid ? by_uuid : options->integer ? by_integer : by_text);
+          options->uuid      ? by_uuid
+          : options->integer ? by_integer
+                             : by_text);
     return filter;
 }
 
@@ -117,8 +119,8 @@ enum mp_filter_answer mp_filter_ask(struct mp_filter *filter, const struct mp_js
             return MP_FILTER_MISSING;
         found = bsearch(&wanted, filter->entries, filter->count, size, by_uuid);
     } else if (field->kind == MP_JSON_STRING) {
-        found = bsearch(&wanted, filter->by_text ? filter->by_text : filter->entries,
-                        filter->count, size, by_text);
+        found = bsearch(&wanted, filter->by_text ? filter->by_text : filter->entries, filter->count,
+                        size, by_text);
     } else if (filter->options.integer) {
         found = bsearch(&wanted, filter->entries, filter->count, size, by_integer);
     } else {

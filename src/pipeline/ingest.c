@@ -174,8 +174,9 @@ static enum mp_code wait_for(struct mp_pipeline *p, bool (*reached)(struct mp_pi
         struct mp_batch *batch = p->batch;
 
         if (atomic_load(&p->stops) > 1)
-            return mp_err_set(err, MP_STOPPED, "stopped twice: what was not published is read again "
-                                               "by the next process");
+            return mp_err_set(err, MP_STOPPED,
+                              "stopped twice: what was not published is read again "
+                              "by the next process");
         code = look_at_publish(p, err);
         *ret_rewound |= p->batch != batch;
         if (code || reached(p))
@@ -254,8 +255,8 @@ static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, bool *
         return code;
     job = make_job(p, trigger);
     if (strcmp(trigger, "final") == 0)
-        mp_log(p->world.log, MP_LOG_INFO, logger, "Final flush: %" PRIu64 " records, %" PRIu64 " bytes",
-               job->rows, job->arrow_bytes);
+        mp_log(p->world.log, MP_LOG_INFO, logger,
+               "Final flush: %" PRIu64 " records, %" PRIu64 " bytes", job->rows, job->arrow_bytes);
     pthread_mutex_lock(&p->lock);
     assert(!p->job);
     p->job = job;

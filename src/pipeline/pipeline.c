@@ -29,8 +29,7 @@ struct mp_pipeline *mp_pipeline_new(const struct mp_pipeline_options *options,
     if (options->drop)
         p->drop = mp_filter_new(options->drop);
     p->bad_records.burst = 10;
-    p->source_retry =
-        (struct mp_retry){.env = world->env, .outage_ms_max = options->outage_ms_max};
+    p->source_retry = (struct mp_retry){.env = world->env, .outage_ms_max = options->outage_ms_max};
     return p;
 }
 

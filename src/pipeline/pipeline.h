@@ -48,8 +48,8 @@ struct mp_pipeline_options {
     uint64_t flush_bytes;       /* Arrow-equivalent; 0: flush after every poll that gave rows */
     uint32_t flush_interval_ms; /* from the first record of a batch */
     uint32_t poll_records_max;
-    uint32_t workers;       /* threads that encode */
-    uint64_t outage_ms_max; /* 0: for ever */
+    uint32_t workers;             /* threads that encode */
+    uint64_t outage_ms_max;       /* 0: for ever */
     enum mp_pipeline_reset reset; /* where nothing is stored, or what is stored is gone */
     bool offsets_from_source;     /* what the source stores wins over the lake, once, at start */
     bool from_start;              /* begin at the log's first record, whatever is stored */

@@ -21,8 +21,8 @@
 /* One partition as ingest sees it: what was taken since its last hand-over. */
 struct mp_part {
     int32_t id;
-    bool lost;           /* its position left the log; sought again, see ingest.c */
-    int64_t start, next; /* first offset not handed over; next to be taken */
+    bool lost;            /* its position left the log; sought again, see ingest.c */
+    int64_t start, next;  /* first offset not handed over; next to be taken */
     int64_t timestamp_ms; /* of the newest record taken */
     int64_t epoch;        /* of our claim, for the mirror's marker */
     uint64_t records, rows, skipped, quarantined;
@@ -47,7 +47,9 @@ struct mp_job_table {
     struct mp_parquet_chunk **chunks;
     uint32_t chunk_count;
     struct mp_parquet_file **files; /* [cut.count] */
-    struct mp_buf *keys;            /* [cut.count] */
+    struct mp_column_stats *stats;  /* [cut.count][stats_count]; one for every live column */
+    uint32_t stats_count;
+    struct mp_buf *keys; /* [cut.count] */
 };
 
 enum { MP_JOB_MAIN, MP_JOB_QUARANTINE, MP_JOB_TABLES };
@@ -55,7 +57,7 @@ enum { MP_JOB_MAIN, MP_JOB_QUARANTINE, MP_JOB_TABLES };
 /* A sealed batch with the ranges it was made from; owned by ingest, then by publish. */
 struct mp_job {
     struct mp_job_table tables[MP_JOB_TABLES];
-    struct mp_lake_range *ranges; /* ascending partitions */
+    struct mp_lake_range *ranges;     /* ascending partitions */
     struct mp_source_offset *offsets; /* the same as the source stores them */
     int64_t *newest_ms;               /* [range_count] timestamp of the newest record */
     uint32_t range_count;
@@ -89,7 +91,7 @@ struct mp_pipeline {
     struct mp_json *json;
     struct mp_keep *keep; /* NULL: every record is kept */
     struct mp_filter *drop;
-    struct mp_part *parts;  /* ascending ids */
+    struct mp_part *parts; /* ascending ids */
     uint32_t part_count;
     struct mp_batch *batch, *quarantine;
     uint64_t batch_since_us; /* when its first record was taken; 0: none yet */
@@ -102,15 +104,15 @@ struct mp_pipeline {
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct mp_job *job; /* being published; NULL: publish is idle */
+    struct mp_job *job;        /* being published; NULL: publish is idle */
     struct mp_keep *keep_next; /* takes the place of keep; NULL: there is none */
-    bool job_bound;     /* its table is as it needs it: a next batch may be made */
+    bool job_bound;            /* its table is as it needs it: a next batch may be made */
     bool ending;
     enum mp_verdict verdict;
     struct mp_err failure;
     struct mp_arena live_arena; /* the table as last seen, for new batches */
     struct mp_schema live;
-    bool live_known; /* there is a table */
+    bool live_known;                            /* there is a table */
     uint64_t published_at_us, publish_moved_us; /* last flush; last sign of life of publish */
     atomic_size_t compressed_bytes;
     struct mp_pipeline_counts counts;

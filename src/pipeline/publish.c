@@ -47,9 +47,8 @@ static enum mp_code evolve(struct mp_pipeline *p, struct mp_job_table *table,
                            const struct mp_batch_plan *plan, struct mp_err *err,
                            const struct mp_lake_table **ret)
 {
-    struct mp_lake_evolution evolution = {.widen = plan->widen,
-                                          .widen_count = plan->widen_count,
-                                          .add_count = plan->add_count};
+    struct mp_lake_evolution evolution = {
+        .widen = plan->widen, .widen_count = plan->widen_count, .add_count = plan->add_count};
     struct mp_lake_new_column *add = mp_alloc_array(plan->add_count, sizeof(*add));
     bool *widened = mp_alloc_array(plan->widen_count, sizeof(*widened));
     uint32_t widenings = 0;
@@ -160,8 +159,8 @@ static void list_files(struct publish *publish)
                 .rows = file->rows,
                 .bytes = file->bytes,
                 .footer_bytes = file->footer_bytes,
-                .stats = file->stats,
-                .stats_count = file->stats_count,
+                .stats = table->stats + (size_t)i * table->stats_count,
+                .stats_count = table->stats_count,
                 .partition = table->cut.files[i].values,
             };
         }

@@ -30,10 +30,10 @@ static void log_bad(struct mp_pipeline *p, const struct mp_record *record, const
     fields[2].text.size = (size_t)snprintf(number[1], 24, "%" PRId64, record->offset);
     fields[4].text.size = (size_t)snprintf(number[2], 24, "%zu", at);
     fields[5].text.size = (size_t)snprintf(number[3], 24, "%" PRIu64, dropped);
-    mp_log_with(p->world.log, MP_LOG_WARN, logger, fields, sizeof(fields) / sizeof(*fields),
-                "%s: %.*s", strcmp(reason, "not_object") ? "Skipping malformed JSON"
-                                                         : "Skipping non-dict JSON value",
-                MP_STR_ARG(text));
+    mp_log_with(
+        p->world.log, MP_LOG_WARN, logger, fields, sizeof(fields) / sizeof(*fields), "%s: %.*s",
+        strcmp(reason, "not_object") ? "Skipping malformed JSON" : "Skipping non-dict JSON value",
+        MP_STR_ARG(text));
 }
 
 /* Columns of the quarantine table, in order. */

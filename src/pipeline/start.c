@@ -316,8 +316,8 @@ enum mp_code mp_start_partitions(struct mp_pipeline *p, struct mp_err *err)
     if (fresh) {
         code = take_over(p, takeovers, fresh, err);
         if (!code)
-            mp_log(p->world.log, MP_LOG_INFO, logger, "Assigned partitions: %u of %.*s", p->part_count,
-                   MP_STR_ARG(p->options.topic));
+            mp_log(p->world.log, MP_LOG_INFO, logger, "Assigned partitions: %u of %.*s",
+                   p->part_count, MP_STR_ARG(p->options.topic));
     }
     mp_free(takeovers);
     return code;

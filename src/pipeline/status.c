@@ -55,10 +55,9 @@ static void count_ranges(struct mp_pipeline *p, const struct mp_job *job)
                           (double)(now_ms - job->newest_ms[i]) / 1000);
         p->source->driver->watermarks_seen(p->source, &mark, 1);
         if (mark.high >= 0)
-            mp_metric_set(p->world.metrics, MP_M_CONSUMER_LAG, label,
-                          (double)(mark.high > job->ranges[i].next
-                                       ? mark.high - job->ranges[i].next
-                                       : 0));
+            mp_metric_set(
+                p->world.metrics, MP_M_CONSUMER_LAG, label,
+                (double)(mark.high > job->ranges[i].next ? mark.high - job->ranges[i].next : 0));
         p->counts.skipped += job->ranges[i].skipped;
         p->counts.quarantined += job->ranges[i].quarantined;
     }
@@ -149,8 +148,8 @@ void mp_pipeline_print_status(struct mp_pipeline *p, struct mp_buf *ret)
                   ",\"quarantined\":%" PRIu64 ",\"rescued\":%" PRIu64 ",\"json_bytes\":%" PRIu64
                   ",\"parquet_bytes\":%" PRIu64 ",\"files\":%" PRIu64 ",\"flushes\":%" PRIu64,
                   p->counts.records, p->counts.rows, p->counts.skipped, p->counts.quarantined,
-                  p->counts.rescued, p->counts.json_bytes, p->counts.parquet_bytes,
-                  p->counts.files, p->counts.flushes);
+                  p->counts.rescued, p->counts.json_bytes, p->counts.parquet_bytes, p->counts.files,
+                  p->counts.flushes);
     mp_buf_printf(ret, ",\"memory_bytes\":{\"columns\":%zu,\"compressed\":%zu}",
                   mp_segment_pool_bytes(p->pool), (size_t)atomic_load(&p->compressed_bytes));
     mp_buf_add_c(ret, ",\"last_flushes\":[");

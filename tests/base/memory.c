@@ -101,8 +101,8 @@ static void fake_env_steps_by_sleeping_only(void)
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(arena_keeps_blocks_over_a_reset),      TEST(buf_escapes_json),
-        TEST(err_puts_what_was_done_in_front),      TEST(segments_grow_stepwise_and_come_back),
+        TEST(arena_keeps_blocks_over_a_reset), TEST(buf_escapes_json),
+        TEST(err_puts_what_was_done_in_front), TEST(segments_grow_stepwise_and_come_back),
         TEST(fake_env_steps_by_sleeping_only),
     };
 

@@ -6,14 +6,17 @@
 static struct lines lines;
 
 #define VALUES(name, want) CHECK_STR(lines_values(&lines, name), MP_STR(want))
-#define TYPES(want) CHECK_STR(lines_types(&lines), MP_STR(want))
+#define TYPES(want)        CHECK_STR(lines_types(&lines), MP_STR(want))
 
 static void new_columns_take_their_kind(void)
 {
     lines_open(&lines);
-    lines_add(&lines, "{\"b\":true,\"i\":1,\"d\":1.5,\"s\":\"x\",\"o\":{\"k\":[1, 2]},\"a\":[],\"n\":null}");
-    lines_add(&lines, "{\"b\":false,\"i\":-9223372036854775808,\"d\":1e3,\"s\":\"\",\"o\":{},\"a\":[{}],"
-                      "\"n\":null}");
+    lines_add(
+        &lines,
+        "{\"b\":true,\"i\":1,\"d\":1.5,\"s\":\"x\",\"o\":{\"k\":[1, 2]},\"a\":[],\"n\":null}");
+    lines_add(&lines,
+              "{\"b\":false,\"i\":-9223372036854775808,\"d\":1e3,\"s\":\"\",\"o\":{},\"a\":[{}],"
+              "\"n\":null}");
     lines_add(&lines, "{}");
     lines_seal(&lines, true);
     TYPES("b:boolean i:int64 d:float64 s:varchar o:varchar a:varchar _inserted_at:timestamptz");
@@ -148,8 +151,8 @@ static void integers_between_doubles_are_rounded_and_rescued(void)
 
 static void live_bigint_is_widened_or_rescues_fractions(void)
 {
-    static const char *const records[] = {"{\"v\":1}", "{\"v\":2.50}", "{\"v\":3.0}", "{\"v\":\"4\"}",
-                                          "{\"v\":\"x\"}", "{\"v\":false}"};
+    static const char *const records[] = {"{\"v\":1}",     "{\"v\":2.50}",  "{\"v\":3.0}",
+                                          "{\"v\":\"4\"}", "{\"v\":\"x\"}", "{\"v\":false}"};
 
     for (int widen = 0; widen < 2; widen++) {
         lines_open(&lines);
@@ -332,7 +335,8 @@ static void live_types_take_what_they_hold_exactly(void)
         {{.id = MP_TYPE_DECIMAL, .precision = 38, .scale = 0},
          "99999999999999999999999999999999999999",
          "99999999999999999999999999999999999999"},
-        {{.id = MP_TYPE_DECIMAL, .precision = 38, .scale = 2}, "-12345678901234567890.5",
+        {{.id = MP_TYPE_DECIMAL, .precision = 38, .scale = 2},
+         "-12345678901234567890.5",
          "-12345678901234567890.50"},
         {{.id = MP_TYPE_BOOL}, "1", "true"},
         {{.id = MP_TYPE_BOOL}, "0", "false"},
@@ -349,15 +353,19 @@ static void live_types_take_what_they_hold_exactly(void)
         {{.id = MP_TYPE_TIMESTAMP_S}, "\"2024-01-05 10:11:12.5\"", "~"},
         {{.id = MP_TYPE_TIMESTAMP_MS}, "\"2024-01-05 10:11:12.120\"", "2024-01-05 10:11:12.12"},
         {{.id = MP_TYPE_TIMESTAMP_MS}, "\"2024-01-05 10:11:12.1201\"", "~"},
-        {{.id = MP_TYPE_TIMESTAMP_NS}, "\"2024-01-05 10:11:12.123456789\"",
+        {{.id = MP_TYPE_TIMESTAMP_NS},
+         "\"2024-01-05 10:11:12.123456789\"",
          "2024-01-05 10:11:12.123456789"},
         {{.id = MP_TYPE_TIMESTAMP_NS}, "\"2400-01-01\"", "~"},
         {{.id = MP_TYPE_TIMESTAMP}, "\"2026-03-31T03:17:37+05:30\"", "2026-03-30 21:47:37"},
-        {{.id = MP_TYPE_UUID}, "\"F79C3E09-677C-4BBD-A479-3F349CB785E7\"",
+        {{.id = MP_TYPE_UUID},
+         "\"F79C3E09-677C-4BBD-A479-3F349CB785E7\"",
          "f79c3e09-677c-4bbd-a479-3f349cb785e7"},
-        {{.id = MP_TYPE_UUID}, "\"{f79c3e09677c4bbda4793f349cb785e7}\"",
+        {{.id = MP_TYPE_UUID},
+         "\"{f79c3e09677c4bbda4793f349cb785e7}\"",
          "f79c3e09-677c-4bbd-a479-3f349cb785e7"},
-        {{.id = MP_TYPE_UUID}, "\"urn:uuid:f79c3e09-677c-4bbd-a479-3f349cb785e7\"",
+        {{.id = MP_TYPE_UUID},
+         "\"urn:uuid:f79c3e09-677c-4bbd-a479-3f349cb785e7\"",
          "f79c3e09-677c-4bbd-a479-3f349cb785e7"},
         {{.id = MP_TYPE_UUID}, "\"f79c3e09-677c-4bbd-a4793f349cb785e7\"", "~"},
         {{.id = MP_TYPE_JSON}, "\"{\\\"a\\\":1}\"", "{\"a\":1}"},

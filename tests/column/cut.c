@@ -1,4 +1,5 @@
-/* Partition values and the cut. Hashes and calendar values are those the DuckLake extension gave. */
+/* Partition values and the cut. Hashes and calendar values are those the DuckLake extension gave.
+ */
 #include "lines.h"
 
 #include "base/buf.h"
@@ -18,9 +19,8 @@ static void bucket_hashes_match_the_extension(void)
             ns = 1510871468000000000, time = 81068000000, dec = 1420;
     int32_t day = 17486;
     double one = 1.0, mzero = -0.0, pzero = 0.0, big = 34;
-    unsigned char yes = 1,
-                  uuid[16] = {0xf7, 0x9c, 0x3e, 0x09, 0x67, 0x7c, 0x4b, 0xbd,
-                              0xa4, 0x79, 0x3f, 0x34, 0x9c, 0xb7, 0x85, 0xe7},
+    unsigned char yes = 1, uuid[16] = {0xf7, 0x9c, 0x3e, 0x09, 0x67, 0x7c, 0x4b, 0xbd,
+                                       0xa4, 0x79, 0x3f, 0x34, 0x9c, 0xb7, 0x85, 0xe7},
                   wide[16] = {[14] = 1420 >> 8, [15] = 1420 & 255};
     uint32_t u = 34;
 
@@ -59,8 +59,8 @@ static struct mp_str cut_text(void)
     lines.sealed.partition = fields;
     lines.sealed.sort = sorts;
     columns = mp_batch_columns(lines.batch, &count);
-    CHECK_OK(mp_cut_columns(&lines.arena, columns, count, &lines.sealed,
-                            mp_batch_rows(lines.batch), &err, &cut),
+    CHECK_OK(mp_cut_columns(&lines.arena, columns, count, &lines.sealed, mp_batch_rows(lines.batch),
+                            &err, &cut),
              err);
     for (uint32_t f = 0; f < cut.count; f++) {
         mp_buf_add_c(&text, f ? ";" : "");

@@ -25,7 +25,8 @@ void lines_close(struct lines *lines);
 void lines_live(struct lines *lines, const char *name, struct mp_type type);
 /* Appends a record; makes the batch before the first. */
 void lines_add(struct lines *lines, const char *record);
-/* Plans against the live table, adds what is missing to it, answers widenings with `widen`, seals. */
+/* Plans against the live table, adds what is missing to it, answers widenings with `widen`, seals.
+ */
 void lines_seal(struct lines *lines, bool widen);
 /* "name:type" of the sealed columns, blank between. */
 struct mp_str lines_types(struct lines *lines);

@@ -424,6 +424,18 @@ def test_c53_float_widened(local_lake, tmp_path):
             == count, condition
 
 
+def test_column_absent_from_some_files_is_widened_and_prunes(local_lake, tmp_path):
+    """A flush whose records never name a column still tells the catalog that it is null there."""
+    for number, line in enumerate(['{"a":1,"v":5}', '{"a":2}', '{"a":3,"v":2.5}']):
+        lakes.load(local_lake, [line], tmp_path, name="%d.ndjson" % number)
+    assert local_lake.columns()["v"] == "float64"
+    assert "_rescued_data" not in local_lake.columns()
+    assert local_lake.query("SELECT a, v FROM lake.events ORDER BY a") == \
+        [(1, 5.0), (2, None), (3, 2.5)]
+    plan = local_lake.query("EXPLAIN ANALYZE SELECT * FROM lake.events WHERE v = 5")[0][1]
+    assert "Total Files Read: 1" in plan, plan
+
+
 def test_c54_plain_and_dictionary_only(local_lake, tmp_path):
     lakes.load(local_lake, ['{"s":"%s","n":%d,"x":%d.5,"b":true,"u":"%x"}' %
                             ("abc"[n % 3], n, n, n * 7919) for n in range(5000)], tmp_path)

@@ -25,7 +25,10 @@ struct test {
     void (*run)(void);
 };
 
-#define TEST(function) {#function, function}
+#define TEST(function)                                                                             \
+    {                                                                                              \
+#function, function                                                                        \
+    }
 
 int test_main(int argc, char **argv, const struct test *tests, size_t count);
 _Noreturn void test_fail(const char *file, int line, const char *format, ...)
@@ -54,8 +57,8 @@ const char *test_directory(void);
     do {                                                                                           \
         struct mp_str got_ = (got), want_ = (want);                                                \
         if (!mp_str_eq(got_, want_))                                                               \
-            test_fail(__FILE__, __LINE__, "%s is \"%.*s\", not \"%.*s\"", #got,                    \
-                      MP_STR_ARG(got_), MP_STR_ARG(want_));                                        \
+            test_fail(__FILE__, __LINE__, "%s is \"%.*s\", not \"%.*s\"", #got, MP_STR_ARG(got_),  \
+                      MP_STR_ARG(want_));                                                          \
     } while (0)
 #define CHECK_OK(code, err)                                                                        \
     do {                                                                                           \

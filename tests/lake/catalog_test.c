@@ -362,6 +362,123 @@ static void second_owner_fences_the_first(void)
     mp_lake_close(&two->lake);
 }
 
+/* Asks for "id" as DOUBLE; true: it is one now. */
+static bool widened(struct mp_ducklake *lake)
+{
+    int32_t id = 1;
+    bool done = false;
+    struct mp_lake_evolution evolution = {NULL, 0, &id, 1, &done};
+    const struct mp_lake_table *table;
+    struct mp_err err;
+
+    CHECK_OK(
+        lake->lake.driver->evolve(&lake->lake, MP_STR("events"), &evolution, NULL, &err, &table),
+        err);
+    CHECK_INT(mp_schema_by_id(&table->schema, 1)->type.id, done ? MP_TYPE_DOUBLE : MP_TYPE_INT64);
+    return done;
+}
+
+static void widening_asks_every_live_file(void)
+{
+    static const char *const doubts[] = {
+        "UPDATE ducklake_file_column_stats SET max_value = '9007199254740993' WHERE column_id = 1"
+        " AND data_file_id = 1",
+        "UPDATE ducklake_file_column_stats SET max_value = '5', min_value = '-9007199254740993'"
+        " WHERE column_id = 1 AND data_file_id = 1",
+        "UPDATE ducklake_file_column_stats SET min_value = NULL WHERE column_id = 1"
+        " AND data_file_id = 1",
+        "UPDATE ducklake_file_column_stats SET min_value = '1.0' WHERE column_id = 1"
+        " AND data_file_id = 1",
+        "DELETE FROM ducklake_file_column_stats WHERE column_id = 1 AND data_file_id = 1",
+    };
+    const char *catalog = new_catalog();
+    struct mp_ducklake *lake = open_lake(catalog);
+    const struct mp_lake_table *table;
+    struct mp_lake_result result;
+    struct mp_err err;
+
+    CHECK_OK(evolve(lake, NULL, &err, &table), err);
+    CHECK_OK(claim(lake, 0, &err), err);
+    CHECK_OK(append(lake, table, 0, 5, 10, &err, &result), err);
+    for (size_t i = 0; i < sizeof(doubts) / sizeof(*doubts); i++) {
+        run_sql(catalog, doubts[i]);
+        CHECK(!widened(lake));
+    }
+    CHECK_INT(ask(catalog, "SELECT MAX(snapshot_id) FROM ducklake_snapshot"), 3);
+    run_sql(catalog, "UPDATE ducklake_data_file SET end_snapshot = 3 WHERE data_file_id = 1");
+    CHECK(widened(lake)); /* a file that is gone has no say */
+    CHECK(widened(lake)); /* is one already */
+    CHECK_INT(ask(catalog, "SELECT COUNT(*) FROM ducklake_column WHERE column_id = 1"
+                           " AND end_snapshot = 4 AND column_type = 'int64'"),
+              1);
+    /* the table is sorted by it: its spec is written anew */
+    CHECK_INT(ask(catalog, "SELECT COUNT(*) FROM ducklake_sort_info"), 2);
+    CHECK_INT(ask(catalog, "SELECT COUNT(*) FROM ducklake_sort_info WHERE end_snapshot IS NULL"),
+              1);
+    CHECK_INT(ask(catalog, "SELECT COUNT(*) FROM ducklake_sort_expression"), 2);
+    mp_lake_close(&lake->lake);
+}
+
+/* A snapshot with a higher schema version, as any DDL leaves one. */
+static void bump(const char *catalog)
+{
+    run_sql(catalog, "INSERT INTO ducklake_snapshot SELECT snapshot_id + 1, snapshot_time,"
+                     " schema_version + 1, next_catalog_id, next_file_id FROM ducklake_snapshot"
+                     " ORDER BY snapshot_id DESC LIMIT 1");
+}
+
+static void changed_tables_are_refused(void)
+{
+    static const struct {
+        const char *sql, *back, *text;
+    } changes[] = {
+        {"UPDATE ducklake_column SET column_name = 'x' WHERE column_id = 1", NULL, NULL},
+        {"UPDATE ducklake_column SET column_type = 'int32' WHERE column_id = 1",
+         "UPDATE ducklake_column SET column_type = 'int64' WHERE column_id = 1", "another type"},
+        {"UPDATE ducklake_column SET end_snapshot = 3 WHERE column_id = 1",
+         "UPDATE ducklake_column SET end_snapshot = NULL WHERE column_id = 1", "is gone"},
+        {"UPDATE ducklake_partition_info SET partition_id = 70",
+         "UPDATE ducklake_partition_info SET partition_id = 3", "partition spec"},
+        {"UPDATE ducklake_table SET path = 'elsewhere/'",
+         "UPDATE ducklake_table SET path = 'events/'", "path"},
+        {"UPDATE ducklake_table SET table_name = 'moved'",
+         "UPDATE ducklake_table SET table_name = 'events'", "gone"},
+        {"UPDATE ducklake_table SET table_uuid = '00000000-0000-7000-8000-000000000000'", NULL,
+         "another one"},
+    };
+    const char *catalog = new_catalog();
+    struct mp_ducklake *lake = open_lake(catalog);
+    const struct mp_lake_table *table;
+    struct mp_lake_result result;
+    struct mp_err err;
+    int64_t next = 0;
+
+    CHECK_OK(evolve(lake, NULL, &err, &table), err);
+    CHECK_OK(claim(lake, 0, &err), err);
+    run_sql(catalog, "UPDATE ducklake_partition_column SET partition_id = 3");
+    run_sql(catalog, "INSERT INTO ducklake_partition_column SELECT 70, table_id,"
+                     " partition_key_index, column_id, transform FROM ducklake_partition_column");
+    for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
+        enum mp_code code;
+
+        run_sql(catalog, changes[i].sql);
+        bump(catalog);
+        code = append(lake, table, next, 5, next + 10, &err, &result);
+        if (changes[i].text) {
+            CHECK_INT(code, MP_CHANGED);
+            CHECK(strstr(err.text, changes[i].text));
+            CHECK(!err.retriable);
+        } else {
+            CHECK_OK(code, err);
+            next += 10;
+        }
+        if (changes[i].back)
+            run_sql(catalog, changes[i].back);
+    }
+    CHECK_INT(ask(catalog, "SELECT COUNT(*) FROM ducklake_data_file"), 2);
+    mp_lake_close(&lake->lake);
+}
+
 /* Arms a fault for the driver's connection: call number n from now. */
 static void arm(struct mp_ducklake *lake, uint32_t n, enum mp_db_class class, bool after)
 {
@@ -634,6 +751,8 @@ int main(int argc, char **argv)
         TEST(columns_are_added_once),
         TEST(appends_move_offsets_with_files),
         TEST(second_owner_fences_the_first),
+        TEST(widening_asks_every_live_file),
+        TEST(changed_tables_are_refused),
         TEST(lost_answer_is_settled_from_the_side_table),
         TEST(answer_lost_for_good_is_found_by_the_next_call),
         TEST(lost_races_cost_no_memory),

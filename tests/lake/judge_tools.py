@@ -10,11 +10,11 @@ import glob
 import json
 import os
 import random
-import shutil
+import socket
 import struct
 import subprocess
 import sys
-import tempfile
+import threading
 import time
 import uuid
 
@@ -46,20 +46,22 @@ def extension_files():
 class Duck:
     """A DuckDB process's connection with a lake attached as `lake`."""
 
-    prepared = None
+    @staticmethod
+    def prepare(directory):
+        """Once, for this process and those it starts: the files to load, in directory."""
+        files = extension_files()
+        # its entry point is called sqlite_scanner, so the file must be too
+        sqlite = directory + "/sqlite_scanner.duckdb_extension"
+        os.symlink(files["sqlite"], sqlite)
+        os.environ["MP_JUDGE_EXTENSIONS"] = os.pathsep.join(
+            [sqlite, files["postgres_scanner"], files["ducklake"]])
 
     def __init__(self, catalog, data_path, options="", threads=2):
-        if Duck.prepared is None:
-            files = extension_files()
-            directory = tempfile.mkdtemp(prefix="lake-judge-ext-")
-            # its entry point is called sqlite_scanner, so the file must be too
-            sqlite = directory + "/sqlite_scanner.duckdb_extension"
-            shutil.copy(files["sqlite"], sqlite)
-            Duck.prepared = [sqlite, files["postgres_scanner"], files["ducklake"]]
         self.con = duckdb.connect(":memory:")
-        for path in Duck.prepared:
+        for path in os.environ["MP_JUDGE_EXTENSIONS"].split(os.pathsep):
             self.con.execute(f"LOAD '{path}'")
-        self.con.execute(f"SET TimeZone='UTC'; SET threads={threads}")
+        self.con.execute(f"SET TimeZone='UTC'; SET threads={threads};"
+                         "SET enable_progress_bar=false")
         quoted = catalog.replace("'", "''")
         extra = f", {options}" if options else ""
         self.con.execute(f"ATTACH 'ducklake:{quoted}' AS lake (DATA_PATH '{data_path}'{extra})")
@@ -134,6 +136,76 @@ def psql(conninfo, text):
         return []
     return [[None if cell == "\x1d" else cell for cell in row.split("\x1f")]
             for row in out.split("\x1e")]
+
+
+class Proxy:
+    """A line to PostgreSQL that can be cut. `mode` says what becomes of the next COMMIT: through,
+    before (cut, the server never hears it), after (the server's answer is kept from us),
+    anywhere (cut at some later answer), refuse (new connections are closed at once)."""
+
+    def __init__(self, catalog):
+        self.mode, self.delay, self.lines = "through", 0, []
+        words = dict(word.split("=", 1) for word in catalog.conninfo.split())
+        self.target = f"{words['host']}/.s.PGSQL.{words['port']}"
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.catalog = Catalog.__new__(Catalog)
+        self.catalog.kind, self.catalog.data = catalog.kind, catalog.data
+        self.catalog.ours = (f"postgres:host=127.0.0.1 port={self.listener.getsockname()[1]}"
+                             f" user={words['user']} dbname={words['dbname']} sslmode=disable"
+                             " gssencmode=disable")
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client = self.listener.accept()[0]
+            except OSError:
+                return
+            if self.mode == "refuse":
+                client.close()
+                continue
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            server = socket.socket(socket.AF_UNIX)
+            server.connect(self.target)
+            line = [client, server, False]
+            self.lines.append(line)
+            threading.Thread(target=self.forward, args=(line, 0, 1), daemon=True).start()
+            threading.Thread(target=self.forward, args=(line, 1, 0), daemon=True).start()
+
+    def cut(self, line):
+        for end in line[:2]:
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def drop(self):
+        for line in self.lines:
+            self.cut(line)
+
+    def forward(self, line, source, target):
+        try:
+            while data := line[source].recv(1 << 20):
+                if source == 0 and b"COMMIT\0" in data and self.mode in ("before", "after"):
+                    line[2] = self.mode
+                    self.mode = "through"
+                    if line[2] == "before":
+                        break
+                if source == 1 and line[2] == "after":
+                    break
+                if source == 1 and self.mode == "anywhere" and random.random() < 0.4:
+                    self.mode = "through"
+                    break
+                if source == 1 and self.delay:
+                    time.sleep(self.delay)
+                line[target].sendall(data)
+        except OSError:
+            pass
+        self.cut(line)
+
+    def close(self):
+        self.listener.close()
+        self.drop()
 
 
 # --- our program ------------------------------------------------------------------------------

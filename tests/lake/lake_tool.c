@@ -33,6 +33,38 @@ static json_t *string(struct mp_str text)
     return json_stringn(text.data ? text.data : "", text.size);
 }
 
+/* Tables as they were last lent, by name (a copy: what was lent before is gone by then). */
+static struct {
+    char name[256];
+    const struct mp_lake_table *table;
+} tables[16];
+
+static size_t slot_of(struct mp_str name)
+{
+    for (size_t i = 0; i < 16; i++)
+        if (!tables[i].table || mp_str_eq_fold(mp_str_c(tables[i].name), name))
+            return i;
+    abort();
+}
+
+static void lend(const struct mp_lake_table *table)
+{
+    size_t i = slot_of(table->name);
+
+    snprintf(tables[i].name, sizeof(tables[i].name), "%.*s", MP_STR_ARG(table->name));
+    tables[i].table = table;
+}
+
+static const struct mp_lake_table *lent(struct mp_str name)
+{
+    size_t i = slot_of(name);
+
+    if (tables[i].table)
+        return tables[i].table;
+    fprintf(stderr, "table %.*s was not resolved\n", MP_STR_ARG(name));
+    abort();
+}
+
 static enum mp_code do_open(json_t *command, struct mp_err *err, json_t *answer)
 {
     struct mp_ducklake_options options = {
@@ -52,6 +84,7 @@ static enum mp_code do_open(json_t *command, struct mp_err *err, json_t *answer)
 
     mp_lake_close(lake);
     lake = NULL;
+    memset(tables, 0, sizeof(tables));
     code = mp_ducklake_open(&options, &env, err, &lake);
     if (!code)
         json_object_set_new(answer, "data_path", string(lake->driver->data_path(lake)));
@@ -90,42 +123,6 @@ static json_t *describe(const struct mp_lake_table *table)
                      string(table->warning));
 }
 
-/* Tables as they were last lent, by name. */
-static const struct mp_lake_table *tables[16];
-
-static void lend(const struct mp_lake_table *table)
-{
-    for (size_t i = 0; i < 16; i++) {
-        if (tables[i] && !mp_str_eq(tables[i]->name, table->name))
-            continue;
-        tables[i] = table;
-        return;
-    }
-    abort();
-}
-
-static const struct mp_lake_table *lent(struct mp_str name)
-{
-    for (size_t i = 0; i < 16; i++)
-        if (tables[i] && mp_str_eq(tables[i]->name, name))
-            return tables[i];
-    fprintf(stderr, "table %.*s was not resolved\n", MP_STR_ARG(name));
-    abort();
-}
-
-/* The entry of a table must go before its memory does. */
-static void forget(struct mp_str name)
-{
-    for (size_t i = 0; i < 16; i++)
-        if (tables[i] && mp_str_eq_fold(tables[i]->name, name)) {
-            tables[i] = NULL;
-            for (; i + 1 < 16; i++)
-                tables[i] = tables[i + 1];
-            tables[15] = NULL;
-            return;
-        }
-}
-
 static enum mp_code do_resolve(json_t *command, struct mp_err *err, json_t *answer)
 {
     const struct mp_lake_table *table;
@@ -134,7 +131,6 @@ static enum mp_code do_resolve(json_t *command, struct mp_err *err, json_t *answ
     code = lake->driver->resolve(lake, text_of(command, "table"), err, &table);
     if (code)
         return code;
-    forget(text_of(command, "table"));
     lend(table);
     json_object_set_new(answer, "table", describe(table));
     return MP_OK;
@@ -172,7 +168,6 @@ static enum mp_code do_evolve(json_t *command, struct mp_err *err, json_t *answe
         lake, text_of(command, "table"), &evolution,
         json_is_true(json_object_get(command, "no_create")) ? NULL : &create, err, &table);
     if (!code) {
-        forget(text_of(command, "table"));
         lend(table);
         for (size_t i = 0; i < widen_count; i++)
             json_array_append_new(widened, json_boolean(ret_widened[i]));

@@ -49,8 +49,8 @@ static void plan_faults(struct world *world)
 
     for (uint64_t i = pick(world, 6); i > 0; i--) {
         enum mp_fake_call call = calls[pick(world, 5)];
-        bool landed = pick(world, 2) && (call == MP_FAKE_EVOLVE || call == MP_FAKE_APPEND ||
-                                         call == MP_FAKE_CLAIM);
+        bool landed = pick(world, 2) &&
+                      (call == MP_FAKE_EVOLVE || call == MP_FAKE_APPEND || call == MP_FAKE_CLAIM);
 
         mp_fake_fail(world->catalog, call, 1 + (uint32_t)pick(world, 4), codes[pick(world, 3)],
                      landed);
@@ -93,9 +93,8 @@ static void play(uint64_t seed)
         test_fail(__FILE__, __LINE__, "seed %" PRIu64 ": %" PRIu64 " rows of %" PRIu64, seed, rows,
                   wanted);
     for (int32_t p = 0; p < PARTITIONS; p++)
-        CHECK_INT(next[p] > 0 ? next[p] : 0, mp_fake_next(world.catalog, p) > 0
-                                                 ? mp_fake_next(world.catalog, p)
-                                                 : 0);
+        CHECK_INT(next[p] > 0 ? next[p] : 0,
+                  mp_fake_next(world.catalog, p) > 0 ? mp_fake_next(world.catalog, p) : 0);
     world_close(&world);
 }
 

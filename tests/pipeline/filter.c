@@ -66,11 +66,9 @@ static void uuids_match_in_any_spelling(void)
 
     json = mp_json_new();
     CHECK_INT(mp_filter_unusable(filter), 1);
-    CHECK_INT(ask(filter, "{\"u\":\"f79c3e09677c4bbda4793f349cb785e7\"}", &value),
-              MP_FILTER_MATCH);
+    CHECK_INT(ask(filter, "{\"u\":\"f79c3e09677c4bbda4793f349cb785e7\"}", &value), MP_FILTER_MATCH);
     CHECK_INT(value, 1);
-    CHECK_INT(ask(filter, "{\"u\":\"f79c3e09677c4bbda4793f349cb785e8\"}", &value),
-              MP_FILTER_OTHER);
+    CHECK_INT(ask(filter, "{\"u\":\"f79c3e09677c4bbda4793f349cb785e8\"}", &value), MP_FILTER_OTHER);
     CHECK_INT(ask(filter, "{\"u\":\"none\"}", &value), MP_FILTER_MISSING);
     mp_filter_free(filter);
     mp_json_free(json);

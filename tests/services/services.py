@@ -437,7 +437,15 @@ class Versitygw:
         self.process = Process("versitygw", [os.path.join(ENV, "bin/versitygw"), "--port", self.host,
                                              "--region", self.region, "posix", "--sidecar",
                                              self.sidecar, self.root], self.directory, env=env)
-        self.process.ready(lambda: self.client().list_buckets(), 30)
+        self.process.ready(self.answers, 30)
+
+    def answers(self):
+        from botocore.exceptions import BotoCoreError
+        try:
+            self.client().list_buckets()
+        except BotoCoreError:  # which is no OSError, whatever went wrong
+            return False
+        return True
 
     def stop(self):
         if self.process:

@@ -117,10 +117,17 @@ class Judge:
         return self.s3.list_multipart_uploads(Bucket=BUCKET).get("Uploads", [])
 
     def abort_uploads(self, prefix):
-        """Does what a lifecycle rule does: ends what a killed client or a lost answer left."""
-        for upload in self.uploads():
-            assert upload["Key"].startswith("pre/fix/" + prefix), upload
-            self.s3.abort_multipart_upload(Bucket=BUCKET, Key=upload["Key"], UploadId=upload["UploadId"])
+        """Does what a lifecycle rule does: ends what a killed client or a lost answer left. A busy
+        server may still be at a dead client's request, so it is asked until it has been quiet."""
+        quiet = 0
+        while quiet < 5:
+            uploads = self.uploads()
+            for upload in uploads:
+                assert upload["Key"].startswith("pre/fix/" + prefix), upload
+                self.s3.abort_multipart_upload(Bucket=BUCKET, Key=upload["Key"],
+                                               UploadId=upload["UploadId"])
+            quiet = 0 if uploads else quiet + 1
+            time.sleep(0.2)
 
     # --- what is put is there -------------------------------------------------------------------
 

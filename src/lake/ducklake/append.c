@@ -37,10 +37,16 @@ static struct mp_dl_table *table_of(const struct mp_lake_append *append)
 
 /* --- what the files say of themselves --- */
 
-static struct mp_str relative_key(const struct mp_dl_table *table, struct mp_str key)
+/* A file's path as its row has it: relative to the table's directory. *ret_relative false: the
+ * object was put elsewhere, as for the table before this one, and the path is absolute. */
+static struct mp_str stored_path(struct mp_ducklake *lake, const struct mp_dl_table *table,
+                                 struct mp_str key, bool *ret_relative)
 {
-    assert(mp_str_starts(key, table->prefix)); /* from object_key of this table */
-    return mp_str_n(key.data + table->prefix.size, key.size - table->prefix.size);
+    *ret_relative = mp_str_starts(key, table->prefix);
+    if (*ret_relative)
+        return mp_str_n(key.data + table->prefix.size, key.size - table->prefix.size);
+    return mp_str_c(
+        mp_arena_printf(&lake->scratch, "%.*s%.*s", MP_STR_ARG(lake->data_path), MP_STR_ARG(key)));
 }
 
 static void files_send(struct mp_ducklake *lake, const struct mp_lake_append *append,
@@ -59,12 +65,14 @@ static void files_send(struct mp_ducklake *lake, const struct mp_lake_append *ap
     mp_db_rows_begin(lake->db, "ducklake_data_file", columns, sizeof(columns) / sizeof(*columns));
     for (uint32_t i = 0; i < append->file_count; i++) {
         const struct mp_lake_file *file = &append->files[i];
+        bool relative;
+        struct mp_str path = stored_path(lake, table, file->key, &relative);
 
         mp_db_rows_add(
             lake->db,
             (const struct mp_db_value[]){
                 mp_db_int(file_id + i), mp_db_int(table->view.id), mp_db_int(snapshot->id),
-                mp_db_text(relative_key(table, file->key)), mp_db_bool(true), mp_db_c("parquet"),
+                mp_db_text(path), mp_db_bool(relative), mp_db_c("parquet"),
                 mp_db_int((int64_t)file->rows), mp_db_int((int64_t)file->bytes),
                 mp_db_int(file->footer_bytes), mp_db_int(row_id),
                 table->partition_id < 0 ? mp_db_null(MP_DB_INT) : mp_db_int(table->partition_id)});
@@ -332,16 +340,20 @@ static enum mp_code swap_read(struct mp_ducklake *lake, struct append_context *c
 static enum mp_code landed_before(struct mp_ducklake *lake, struct append_context *context,
                                   struct mp_err *err)
 {
-    const struct mp_lake_append *append = &context->commit->appends[0];
+    const struct mp_lake_append *append = context->commit->appends;
     const struct mp_db_result *answer;
+    struct mp_str path;
+    bool relative;
     uint32_t number;
     enum mp_code code;
 
+    while (append->file_count == 0) /* one of them has files */
+        append++;
+    path = stored_path(lake, table_of(append), append->files[0].key, &relative);
     number = MP_DB_SEND(lake->db,
                         "SELECT begin_snapshot FROM ducklake_data_file WHERE table_id = $1"
                         " AND path = $2",
-                        mp_db_int(append->table->id),
-                        mp_db_text(relative_key(table_of(append), append->files[0].key)));
+                        mp_db_int(append->table->id), mp_db_text(path));
     code = mp_db_sync(lake->db, err);
     if (code)
         return code;
@@ -409,7 +421,7 @@ static enum mp_code append_work(struct mp_ducklake *lake, void *context_of_any, 
     row_ids = mp_arena_take(&lake->scratch, sizeof(*row_ids) * commit->append_count);
 
     mp_db_begin(lake->db, MP_DB_WRITE);
-    claim = mp_dl_claim_send(lake, context->file_count); /* L1 */
+    claim = mp_dl_snapshot_send(lake, context->file_count); /* L1 */
     if (commit->range_count)
         swap = mp_dl_swap_send(lake, commit->ranges, commit->range_count,
                                table_of(&commit->appends[0]));
@@ -418,7 +430,7 @@ static enum mp_code append_work(struct mp_ducklake *lake, void *context_of_any, 
             stats[i] = table_stats_send(lake, &commit->appends[i]);
     code = mp_db_sync(lake->db, err);
     if (!code)
-        code = mp_dl_claim_read(lake, claim, context->file_count, err, &snapshot);
+        code = mp_dl_snapshot_read(lake, claim, context->file_count, err, &snapshot);
     if (code)
         return code;
     for (uint32_t i = 0; i < commit->append_count; i++) {

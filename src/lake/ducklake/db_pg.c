@@ -70,17 +70,18 @@ static enum mp_db_class class_of(const char *state)
 /* The class of what mp_pg_sync answered, with the code that goes with it. */
 static enum mp_db_class classify(struct pg_self *self, enum mp_code code, struct mp_err *err)
 {
-    enum mp_db_class class =
-        mp_pg_alive(self->pg) ? class_of(mp_pg_sqlstate(self->pg)) : MP_DB_LOST;
-    struct mp_err copy = *err;
+    const char *state = mp_pg_sqlstate(self->pg);
+    enum mp_db_class class = mp_pg_alive(self->pg) ? class_of(state) : MP_DB_LOST;
+    struct mp_err copy;
 
     if (code == MP_OK)
         return MP_DB_OK;
-    if (strcmp(mp_pg_sqlstate(self->pg), "42501") == 0) { /* insufficient_privilege */
+    copy = *err;
+    if (strcmp(state, "42501") == 0) { /* insufficient_privilege */
         mp_err_set(err, MP_BAD_CONFIG, "%s", copy.text);
         return MP_DB_REFUSED;
     }
-    if (code == MP_TIMEOUT || strcmp(mp_pg_sqlstate(self->pg), "57014") == 0) {
+    if (code == MP_TIMEOUT || strcmp(state, "57014") == 0) {
         mp_err_set(err, MP_TIMEOUT, "%s", copy.text);
         return class;
     }

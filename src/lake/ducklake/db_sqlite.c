@@ -7,6 +7,8 @@
  * S2  synchronous is FULL, so a commit that was answered survives a power cut
  * S3  a file that we make is in WAL mode, where open readers do not hold up a commit; a file made
  *     by others keeps its mode, and COMMIT itself is tried again while readers hold it up
+ * S4  a lock is asked for every few milliseconds, at odd moments. SQLite's own busy_timeout comes
+ * to sleep 100 ms at a time, and a writer among eight was seen to starve for seconds
  *
  * After  sqlite.org "Write-Ahead Logging", "Result Codes"; DuckLake sheet, section 14.5.
  */
@@ -16,6 +18,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -25,6 +28,7 @@
 struct sqlite_self {
     sqlite3 *handle;
     sqlite3_stmt *rows; /* between rows_begin and rows_end */
+    uint64_t busy_since_us;
     enum mp_db_class failed;
     struct mp_err err;
 };
@@ -94,6 +98,33 @@ static int set_wal(struct mp_db *db)
     return result;
 }
 
+static bool has_directory(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char directory[PATH_MAX];
+    struct stat info;
+
+    if (!slash || slash == path)
+        return true;
+    snprintf(directory, sizeof(directory), "%.*s", (int)(slash - path), path);
+    return stat(directory, &info) == 0 || errno != ENOENT;
+}
+
+/* S4 */
+static int busy(void *self_of_any, int count)
+{
+    struct mp_db *db = self_of_any;
+    struct sqlite_self *self = self_of(db);
+    uint64_t now_us = mp_now_mono_us(db->env);
+
+    if (count == 0)
+        self->busy_since_us = now_us;
+    if (now_us - self->busy_since_us >= (uint64_t)db->statement_ms_max * 1000)
+        return 0;
+    mp_sleep_us(db->env, 500 + mp_random_u64(db->env) % 4500);
+    return 1;
+}
+
 static enum mp_db_class sqlite_open(struct mp_db *db, struct mp_err *err)
 {
     struct sqlite_self *self = self_of(db);
@@ -112,7 +143,7 @@ static enum mp_db_class sqlite_open(struct mp_db *db, struct mp_err *err)
     if (result)
         goto out;
     sqlite3_extended_result_codes(self->handle, 1);
-    sqlite3_busy_timeout(self->handle, (int)db->statement_ms_max);
+    sqlite3_busy_handler(self->handle, busy, db);
     if (fresh)
         result = set_wal(db); /* S3 */
     if (!result && !db->read_only)
@@ -121,6 +152,10 @@ out:
     if (!result)
         return MP_DB_OK;
     class = fail(db, err, result, "open");
+    if (!has_directory(db->target.data)) {
+        mp_err_set(err, MP_BAD_CONFIG, "its directory does not exist");
+        class = MP_DB_REFUSED;
+    }
     mp_err_add(err, "catalog %s", db->target.data);
     sqlite_shut(db);
     return class;

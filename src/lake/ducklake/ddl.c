@@ -269,10 +269,10 @@ static enum mp_code namespace_work(struct mp_ducklake *lake, void *context, stru
 
     (void)context;
     mp_db_begin(lake->db, MP_DB_WRITE);
-    number = mp_dl_claim_send(lake, 0);
+    number = mp_dl_snapshot_send(lake, 0);
     code = mp_db_sync(lake->db, err);
     if (!code)
-        code = mp_dl_claim_read(lake, number, 0, err, &snapshot);
+        code = mp_dl_snapshot_read(lake, number, 0, err, &snapshot);
     if (code)
         return code;
     code = mp_dl_namespace_read(lake, &lake->scratch, err, &there);
@@ -326,6 +326,10 @@ enum mp_code mp_dl_found(struct mp_ducklake *lake, struct mp_err *err)
         return mp_err_set(err, MP_NOT_FOUND, "there is no lake in the catalog database yet");
     if (!present.lake && lake->data_path.size == 0)
         return mp_err_set(err, MP_BAD_CONFIG, "a new lake needs a data path");
+    if (present.lake) /* before anything is put beside it */
+        code = check_metadata(lake, err);
+    if (code)
+        return code;
     if ((!present.lake || !present.side) && !lake->read_only)
         code = mp_dl_transact(lake, create_work, NULL, err);
     lake->side = present.side || !lake->read_only;
@@ -333,7 +337,8 @@ enum mp_code mp_dl_found(struct mp_ducklake *lake, struct mp_err *err)
         mp_err_add(err, "create %s", present.lake ? "millpond_offsets" : "the lake");
         return code;
     }
-    code = check_metadata(lake, err);
+    if (!present.lake) /* made just now, by us or by another process */
+        code = check_metadata(lake, err);
     if (!code && !lake->read_only)
         code = mp_dl_namespace_ensure(lake, err);
     return code;

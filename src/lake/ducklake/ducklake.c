@@ -2,6 +2,7 @@
 #include "lake/ducklake/ducklake.h"
 #include "lake/ducklake/layout.h"
 #include "lake/ducklake/priv.h"
+#include "lake/ducklake/utf8.h"
 
 #include "base/mem.h"
 
@@ -18,48 +19,22 @@ static struct mp_ducklake *of(struct mp_lake *lake)
     return (struct mp_ducklake *)lake;
 }
 
-/* Bytes of a UTF-8 character; 0: none, or a control character. (RFC 3629, section 4) */
-static size_t plain_character(const unsigned char *c, size_t left)
-{
-    uint32_t point;
-    size_t size;
-
-    if (c[0] < 0x80)
-        return c[0] >= 0x20 && c[0] != 0x7f;
-    if (c[0] < 0xc2 || c[0] > 0xf4)
-        return 0;
-    size = c[0] >= 0xf0 ? 4 : c[0] >= 0xe0 ? 3 : 2;
-    if (left < size)
-        return 0;
-    point = c[0] & (0x7fu >> size);
-    for (size_t i = 1; i < size; i++) {
-        if ((c[i] & 0xc0) != 0x80)
-            return 0;
-        point = point << 6 | (c[i] & 0x3f);
-    }
-    if (point < 0xa0 || (point >= 0xd800 && point < 0xe000) || point > 0x10ffff)
-        return 0; /* C1 controls, surrogates */
-    if ((size == 3 && point < 0x800) || (size == 4 && point < 0x10000))
-        return 0; /* overlong */
-    return size;
-}
-
-/* 1 to 255 bytes of UTF-8 without control characters. The extension keeps row and snapshot ids of
- * merged files in columns of the one refused prefix. */
+/* 1 to 255 bytes of UTF-8 without control characters (C0, DEL, C1). The extension keeps row and
+ * snapshot ids of merged files in columns of the one refused prefix. */
 static bool name_ok(struct mp_str name)
 {
     struct mp_str internal = MP_STR("_ducklake_internal_");
+    uint32_t point;
+    size_t size;
 
     if (name.size == 0 || name.size > 255)
         return false;
     if (name.size >= internal.size && mp_str_eq_fold(mp_str_n(name.data, internal.size), internal))
         return false;
-    for (size_t at = 0; at < name.size;) {
-        size_t size = plain_character((const unsigned char *)name.data + at, name.size - at);
-
-        if (size == 0)
+    for (size_t at = 0; at < name.size; at += size) {
+        size = mp_dl_utf8_read(mp_str_n(name.data + at, name.size - at), &point);
+        if (size == 0 || point < 0x20 || (point >= 0x7f && point < 0xa0))
             return false;
-        at += size;
     }
     return true;
 }

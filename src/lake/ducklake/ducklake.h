@@ -2,6 +2,9 @@
  *
  * Opens the catalog, or makes an empty lake where there is none (DuckLake 1.0, its 28 tables and
  * first rows), and the side table of offsets. Refuses a catalog whose version is not "1.0".
+ *
+ * MP_BAD_CONFIG says what no retry will mend: a version, an encrypted lake, another data path, a
+ * login. MP_NOT_FOUND: read_only, and there is no lake yet.
  */
 #ifndef MP_LAKE_DUCKLAKE_H
 #define MP_LAKE_DUCKLAKE_H
@@ -10,9 +13,9 @@
 
 /* Texts are borrowed for the call of open, env until close. */
 struct mp_ducklake_options {
-    struct mp_str catalog;   /* "sqlite:PATH" or "postgres:CONNINFO" (libpq keywords or URI) */
-    struct mp_str data_path; /* made absolute and closed with '/'; must equal a stored one */
-    struct mp_str schema;    /* "main" or another; created when it is not there */
+    struct mp_str catalog;      /* "sqlite:PATH" or "postgres:CONNINFO" (libpq keywords or URI) */
+    struct mp_str data_path;    /* made absolute and closed with '/'; must equal a stored one */
+    struct mp_str schema;       /* "main" or another; created when it is not there */
     struct mp_str group, topic; /* of the side table's key */
     struct mp_str author;       /* for snapshots: "millpond/{table}/{ordinal}" */
     struct mp_str version;      /* of this program, for metadata's created_by */

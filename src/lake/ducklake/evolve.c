@@ -268,10 +268,10 @@ static enum mp_code claim_and_read(struct mp_ducklake *lake, struct mp_str name,
 
     *ret_table = NULL;
     mp_db_begin(lake->db, MP_DB_WRITE);
-    number = mp_dl_claim_send(lake, 0);
+    number = mp_dl_snapshot_send(lake, 0);
     code = mp_db_sync(lake->db, err);
     if (!code)
-        code = mp_dl_claim_read(lake, number, 0, err, ret_snapshot);
+        code = mp_dl_snapshot_read(lake, number, 0, err, ret_snapshot);
     if (!code)
         code = mp_dl_table_read(lake, name, err, ret_table);
     return code == MP_NOT_FOUND ? MP_OK : code;

@@ -7,7 +7,7 @@
  *     evolve      tables and columns made, columns widened
  *     append      files and ranges committed
  *     offsets     the side table
- *     layout, stats_text, partition_by, time   texts, no I/O
+ *     layout, stats_text, partition_by, time, utf8   texts, no I/O
  *
  * Always  L1 a writing transaction claims its snapshot first and reads afterwards: from then on
  *            nobody else can commit one
@@ -83,10 +83,10 @@ enum mp_code mp_dl_transact(struct mp_ducklake *lake, mp_dl_work *work, void *co
                             struct mp_err *err);
 
 /* Queues the claim (L1) of a snapshot with `files` new file ids; gives its number. */
-uint32_t mp_dl_claim_send(struct mp_ducklake *lake, uint32_t files);
+uint32_t mp_dl_snapshot_send(struct mp_ducklake *lake, uint32_t files);
 /* Reads it after sync. next_file is the first of the new ids. */
-enum mp_code mp_dl_claim_read(struct mp_ducklake *lake, uint32_t number, uint32_t files,
-                              struct mp_err *err, struct mp_dl_snapshot *ret);
+enum mp_code mp_dl_snapshot_read(struct mp_ducklake *lake, uint32_t number, uint32_t files,
+                                 struct mp_err *err, struct mp_dl_snapshot *ret);
 /* Queues the claimed row's new counters; after changes of tables or columns only. */
 void mp_dl_counters_send(struct mp_ducklake *lake, const struct mp_dl_snapshot *snapshot);
 /* Queues the row of ducklake_snapshot_changes (L2). extra: JSON, empty: NULL. */

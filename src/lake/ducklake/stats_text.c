@@ -1,278 +1,111 @@
 #include "lake/ducklake/stats_text.h"
-#include "lake/ducklake/time.h"
+#include "base/civil.h"
+#include "column/transform.h"
+#include "lake/ducklake/utf8.h"
 
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define TEXT_BOUND_MAX 256u
 
-static int64_t load_i64(struct mp_str bytes)
+static int64_t whole(struct mp_str bytes)
 {
-    uint64_t value = 0;
+    int64_t wide = 0;
+    int32_t narrow;
 
-    for (size_t i = bytes.size; i-- > 0;)
-        value = value << 8 | (unsigned char)bytes.data[i];
-    if (bytes.size < 8 && (unsigned char)bytes.data[bytes.size - 1] & 0x80)
-        value |= ~(uint64_t)0 << (8 * bytes.size);
-    return (int64_t)value;
+    if (bytes.size == 8) {
+        memcpy(&wide, bytes.data, 8);
+        return wide;
+    }
+    memcpy(&narrow, bytes.data, 4);
+    return narrow;
 }
 
-static bool add_signed(struct mp_buf *ret, struct mp_type type, struct mp_str bytes)
+/* The extension reads dates of the years 1 to 9999; a bound that it cannot read drops the file.
+ * Nor does it read the first day that nanoseconds reach. */
+static bool readable(struct mp_type type, struct mp_str bytes)
 {
-    (void)type;
-    mp_buf_printf(ret, "%lld", (long long)load_i64(bytes));
-    return true;
-}
+    static const int64_t units_per_us[MP_TYPE_COUNT] = {
+        [MP_TYPE_TIMESTAMP_S] = 1, /* lies in microseconds */
+        [MP_TYPE_TIMESTAMP] = 1,
+        [MP_TYPE_TIMESTAMPTZ] = 1,
+    };
+    const int64_t day_min = -719162, day_max = 2932896; /* 0001-01-01, 9999-12-31 */
+    int64_t days, value;
 
-static bool add_unsigned(struct mp_buf *ret, struct mp_type type, struct mp_str bytes)
-{
-    uint64_t value = (uint64_t)load_i64(bytes);
-
-    (void)type;
-    if (bytes.size < 8)
-        value &= ((uint64_t)1 << (8 * bytes.size)) - 1;
-    mp_buf_printf(ret, "%llu", (unsigned long long)value);
-    return true;
-}
-
-static bool add_double(struct mp_buf *ret, double value)
-{
-    char text[40];
-
-    if (isnan(value))
-        return false; /* never a bound */
-    if (isinf(value)) {
-        mp_buf_add_c(ret, value < 0 ? "-inf" : "inf");
+    if (type.id == MP_TYPE_TIMESTAMP_NS)
+        return whole(bytes) >= -9223286400000000000 && whole(bytes) != INT64_MAX;
+    if (type.id != MP_TYPE_DATE && type.id != MP_TYPE_TIMESTAMP_MS && !units_per_us[type.id])
         return true;
-    }
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
-    mp_buf_add_c(ret, text);
-    if (!strpbrk(text, ".e"))
-        mp_buf_add_c(ret, ".0");
-    return true;
+    value = whole(bytes);
+    days = type.id == MP_TYPE_DATE ? value
+                                   : mp_floor_div(value, type.id == MP_TYPE_TIMESTAMP_MS
+                                                             ? MP_DAY_US / 1000
+                                                             : MP_DAY_US);
+    return days >= day_min && days <= day_max;
 }
 
-static bool add_float(struct mp_buf *ret, struct mp_type type, struct mp_str bytes)
+/* Fixed types, as DuckDB spells them; booleans are 0 and 1 here, a FLOAT the double that it is, so
+ * that the bound still holds after a promotion. */
+static bool add_fixed(struct mp_buf *ret, struct mp_type type, struct mp_str bytes)
 {
-    double wide;
+    struct mp_arena arena;
+    double wide = 0;
     float narrow;
 
-    if (type.id == MP_TYPE_DOUBLE) {
+    if (type.id == MP_TYPE_INT128 || !readable(type, bytes))
+        return false;
+    if (type.id == MP_TYPE_BOOL) {
+        mp_buf_add_byte(ret, bytes.data[0] ? '1' : '0');
+        return true;
+    }
+    if (type.id == MP_TYPE_FLOAT) {
+        memcpy(&narrow, bytes.data, sizeof(narrow));
+        wide = narrow;
+        type = MP_TYPE(DOUBLE);
+        bytes = mp_str_n(&wide, sizeof(wide));
+    } else if (type.id == MP_TYPE_DOUBLE) {
         memcpy(&wide, bytes.data, sizeof(wide));
-        return add_double(ret, wide);
     }
-    memcpy(&narrow, bytes.data, sizeof(narrow));
-    return add_double(ret, (double)narrow);
-}
-
-/* Digits of a 128-bit magnitude, most significant byte first; gives the count. */
-static int digits_of(unsigned char magnitude[16], char digits[40])
-{
-    int count = 0;
-    bool more = true;
-
-    while (more) {
-        unsigned rest = 0;
-
-        more = false;
-        for (int i = 0; i < 16; i++) {
-            unsigned part = rest << 8 | magnitude[i];
-
-            magnitude[i] = (unsigned char)(part / 10);
-            rest = part % 10;
-            more = more || magnitude[i];
-        }
-        digits[count++] = (char)('0' + rest);
-    }
-    return count; /* last digit first */
-}
-
-static bool add_decimal(struct mp_buf *ret, struct mp_type type, struct mp_str bytes)
-{
-    unsigned char wide[16];
-    char digits[40];
-    bool negative;
-    int count;
-
-    if (bytes.size == 16) {
-        memcpy(wide, bytes.data, 16);
-    } else {
-        int64_t value = load_i64(bytes);
-
-        for (int i = 0; i < 16; i++)
-            wide[i] =
-                i < 8 ? (value < 0 ? 0xff : 0) : (unsigned char)((uint64_t)value >> (8 * (15 - i)));
-    }
-    negative = wide[0] & 0x80;
-    if (negative) {
-        unsigned carry = 1;
-
-        for (int i = 15; i >= 0; i--) {
-            carry += (unsigned char)~wide[i];
-            wide[i] = (unsigned char)carry;
-            carry >>= 8;
-        }
-        mp_buf_add_byte(ret, '-');
-    }
-    count = digits_of(wide, digits);
-    while (count <= type.scale && count < (int)sizeof(digits))
-        digits[count++] = '0';
-    while (count-- > 0) {
-        mp_buf_add_byte(ret, digits[count]);
-        if (count > 0 && count == type.scale)
-            mp_buf_add_byte(ret, '.');
-    }
+    if (type.id == MP_TYPE_DOUBLE && isnan(wide))
+        return false; /* never a bound */
+    mp_arena_init(&arena, 128);
+    mp_buf_add_str(ret, mp_value_text(&arena, type, bytes));
+    mp_arena_fini(&arena);
     return true;
 }
 
-static bool add_date(struct mp_buf *ret, struct mp_type type, struct mp_str bytes)
+static void add_hex(struct mp_buf *ret, struct mp_str bytes)
 {
-    char text[MP_DL_TIME_TEXT];
+    static const char hex[] = "0123456789ABCDEF";
 
-    (void)type;
-    if (!mp_dl_date_text(load_i64(bytes), text))
-        return false;
-    mp_buf_add_c(ret, text);
-    return true;
-}
-
-static bool add_time(struct mp_buf *ret, struct mp_type type, struct mp_str bytes)
-{
-    char text[MP_DL_TIME_TEXT];
-    int64_t units = load_i64(bytes);
-
-    (void)type;
-    if (units < 0)
-        return false;
-    mp_dl_clock_text(units, 6, text);
-    mp_buf_add_c(ret, text);
-    return true;
-}
-
-static bool add_stamp(struct mp_buf *ret, struct mp_type type, struct mp_str bytes)
-{
-    unsigned digits = type.id == MP_TYPE_TIMESTAMP_MS ? 3 : type.id == MP_TYPE_TIMESTAMP_NS ? 9 : 6;
-    char text[MP_DL_TIME_TEXT];
-
-    if (!mp_dl_stamp_text(load_i64(bytes), digits, text))
-        return false;
-    mp_buf_add_c(ret, text);
-    if (type.id == MP_TYPE_TIMESTAMPTZ)
-        mp_buf_add_c(ret, "+00");
-    return true;
-}
-
-static void add_hex(struct mp_buf *ret, struct mp_str bytes, const char *hex)
-{
     for (size_t i = 0; i < bytes.size; i++) {
         mp_buf_add_byte(ret, hex[(unsigned char)bytes.data[i] >> 4]);
         mp_buf_add_byte(ret, hex[(unsigned char)bytes.data[i] & 15]);
     }
 }
 
-static bool add_uuid(struct mp_buf *ret, struct mp_type type, struct mp_str bytes)
-{
-    static const char groups[] = {4, 2, 2, 2, 6};
-    size_t at = 0;
-
-    (void)type;
-    for (size_t i = 0; i < sizeof(groups); i++) {
-        if (i)
-            mp_buf_add_byte(ret, '-');
-        add_hex(ret, mp_str_n(bytes.data + at, (size_t)groups[i]), "0123456789abcdef");
-        at += (size_t)groups[i];
-    }
-    return true;
-}
-
-/* Fixed types: how many bytes a bound may have, and its text. */
-static const struct {
-    uint8_t size, size_wide;
-    bool (*add)(struct mp_buf *ret, struct mp_type type, struct mp_str bytes);
-} fixed[MP_TYPE_COUNT] = {
-    [MP_TYPE_BOOL] = {1, 1, add_unsigned},     [MP_TYPE_INT8] = {4, 4, add_signed},
-    [MP_TYPE_INT16] = {4, 4, add_signed},      [MP_TYPE_INT32] = {4, 4, add_signed},
-    [MP_TYPE_INT64] = {8, 8, add_signed},      [MP_TYPE_UINT8] = {4, 4, add_unsigned},
-    [MP_TYPE_UINT16] = {4, 4, add_unsigned},   [MP_TYPE_UINT32] = {4, 4, add_unsigned},
-    [MP_TYPE_UINT64] = {8, 8, add_unsigned},   [MP_TYPE_FLOAT] = {4, 4, add_float},
-    [MP_TYPE_DOUBLE] = {8, 8, add_float},      [MP_TYPE_DECIMAL] = {4, 16, add_decimal},
-    [MP_TYPE_DATE] = {4, 4, add_date},         [MP_TYPE_TIME] = {8, 8, add_time},
-    [MP_TYPE_TIMESTAMP_S] = {8, 8, add_stamp}, [MP_TYPE_TIMESTAMP_MS] = {8, 8, add_stamp},
-    [MP_TYPE_TIMESTAMP] = {8, 8, add_stamp},   [MP_TYPE_TIMESTAMP_NS] = {8, 8, add_stamp},
-    [MP_TYPE_TIMESTAMPTZ] = {8, 8, add_stamp}, [MP_TYPE_UUID] = {16, 16, add_uuid},
-};
-
-/* Bytes of the UTF-8 character at the start; 0: it is none. (RFC 3629, section 4) */
-static size_t character_size(struct mp_str text)
-{
-    const unsigned char *c = (const unsigned char *)text.data;
-    unsigned char low = 0x80, high = 0xbf;
-    size_t size;
-
-    if (c[0] < 0x80)
-        return 1;
-    size = c[0] >= 0xf0 ? 4 : c[0] >= 0xe0 ? 3 : 2;
-    if (c[0] < 0xc2 || c[0] > 0xf4 || text.size < size)
-        return 0;
-    if (c[0] == 0xe0)
-        low = 0xa0;
-    if (c[0] == 0xed)
-        high = 0x9f;
-    if (c[0] == 0xf0)
-        low = 0x90;
-    if (c[0] == 0xf4)
-        high = 0x8f;
-    for (size_t i = 1; i < size; i++) {
-        if (c[i] < (i == 1 ? low : 0x80) || c[i] > (i == 1 ? high : 0xbf))
-            return 0;
-    }
-    return size;
-}
-
-/* The next character in code point order, which is byte order. False: it was the last one. */
+/* Adds the next character in code point order, which is byte order. False: it was the last. */
 static bool raise_character(struct mp_buf *ret, struct mp_str character)
 {
-    uint32_t point = (unsigned char)character.data[0];
+    uint32_t point;
+    char bytes[4];
 
-    if (character.size > 1)
-        point &= 0x7fu >> character.size;
-    for (size_t i = 1; i < character.size; i++)
-        point = point << 6 | ((unsigned char)character.data[i] & 0x3f);
+    mp_dl_utf8_read(character, &point);
     if (point == 0x10ffff)
         return false;
-    point = point == 0xd7ff ? 0xe000 : point + 1;
-    if (point < 0x80) {
-        mp_buf_add_byte(ret, (char)point);
-    } else if (point < 0x800) {
-        mp_buf_add_byte(ret, (char)(0xc0 | point >> 6));
-    } else if (point < 0x10000) {
-        mp_buf_add_byte(ret, (char)(0xe0 | point >> 12));
-        mp_buf_add_byte(ret, (char)(0x80 | (point >> 6 & 0x3f)));
-    } else {
-        mp_buf_add_byte(ret, (char)(0xf0 | point >> 18));
-        mp_buf_add_byte(ret, (char)(0x80 | (point >> 12 & 0x3f)));
-        mp_buf_add_byte(ret, (char)(0x80 | (point >> 6 & 0x3f)));
-    }
-    if (point >= 0x80)
-        mp_buf_add_byte(ret, (char)(0x80 | (point & 0x3f)));
+    mp_buf_add(ret, bytes, mp_dl_utf8_write(point == 0xd7ff ? 0xe000 : point + 1, bytes));
     return true;
 }
 
 static bool add_text(struct mp_buf *ret, struct mp_str bytes, bool upper)
 {
     size_t starts[TEXT_BOUND_MAX], count = 0, used = 0, size;
+    uint32_t point;
 
-    if (bytes.size && memchr(bytes.data, 0, bytes.size))
-        return false;
     for (size_t at = 0; at < bytes.size; at += size) {
-        size = character_size(mp_str_n(bytes.data + at, bytes.size - at));
-        if (size == 0)
+        size = mp_dl_utf8_read(mp_str_n(bytes.data + at, bytes.size - at), &point);
+        if (size == 0 || point == 0)
             return false;
         if (at + size <= TEXT_BOUND_MAX) {
             starts[count++] = at;
@@ -297,12 +130,11 @@ static bool add_text(struct mp_buf *ret, struct mp_str bytes, bool upper)
 
 static bool add_blob(struct mp_buf *ret, struct mp_str bytes, bool upper)
 {
-    static const char hex[] = "0123456789ABCDEF";
     unsigned char copy[TEXT_BOUND_MAX];
     size_t size = TEXT_BOUND_MAX;
 
     if (bytes.size <= TEXT_BOUND_MAX) {
-        add_hex(ret, bytes, hex);
+        add_hex(ret, bytes);
         return true;
     }
     memcpy(copy, bytes.data, size);
@@ -312,7 +144,7 @@ static bool add_blob(struct mp_buf *ret, struct mp_str bytes, bool upper)
         return false;
     if (upper)
         copy[size - 1]++;
-    add_hex(ret, mp_str_n(copy, size), hex);
+    add_hex(ret, mp_str_n(copy, size));
     return true;
 }
 
@@ -327,8 +159,6 @@ bool mp_dl_bound_text(struct mp_buf *ret, const struct mp_column_stats *stats, b
         return add_text(ret, bytes, upper);
     if (id == MP_TYPE_BLOB)
         return add_blob(ret, bytes, upper);
-    if (!fixed[id].add)
-        return false;
-    assert(bytes.size >= fixed[id].size && bytes.size <= fixed[id].size_wide);
-    return fixed[id].add(ret, stats->type, bytes);
+    assert(bytes.size == (id == MP_TYPE_BOOL ? 1 : mp_type_width(stats->type)));
+    return add_fixed(ret, stats->type, bytes);
 }

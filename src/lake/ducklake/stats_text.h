@@ -6,7 +6,8 @@
 #include "parquet/stats.h"
 
 /* Adds the text of the lower or upper bound. False, nothing added: there is no such text (no
- * bounds, a type without them, a NUL byte, a date before year 1), which the catalog holds as NULL.
+ * bounds, a type without them, a NUL byte, a year outside 1 to 9999), which the catalog holds as
+ * NULL.
  *
  * Texts over 256 bytes become shorter bounds: a lower one is cut, an upper one is cut and its
  * last character raised; both stay UTF-8. Floats are the shortest text that reads back the same

@@ -85,7 +85,7 @@ static const char claim_sqlite[] =
     " FROM ducklake_snapshot ORDER BY snapshot_id DESC LIMIT 1"
     " RETURNING snapshot_id, schema_version, next_catalog_id, next_file_id";
 
-uint32_t mp_dl_claim_send(struct mp_ducklake *lake, uint32_t files)
+uint32_t mp_dl_snapshot_send(struct mp_ducklake *lake, uint32_t files)
 {
     char now[MP_DL_TIME_TEXT];
 
@@ -95,8 +95,8 @@ uint32_t mp_dl_claim_send(struct mp_ducklake *lake, uint32_t files)
     return MP_DB_SEND(lake->db, claim_sqlite, mp_db_int(files), mp_db_c(now));
 }
 
-enum mp_code mp_dl_claim_read(struct mp_ducklake *lake, uint32_t number, uint32_t files,
-                              struct mp_err *err, struct mp_dl_snapshot *ret)
+enum mp_code mp_dl_snapshot_read(struct mp_ducklake *lake, uint32_t number, uint32_t files,
+                                 struct mp_err *err, struct mp_dl_snapshot *ret)
 {
     const struct mp_db_result *answer = mp_db_result(lake->db, number);
     struct mp_dl_snapshot made;

@@ -1,0 +1,166 @@
+/* server/routes/ops.c - probes, metrics, information, debugging. */
+#include "server/columns.h"
+#include "server/routes/routes.h"
+
+#include <stdio.h>
+
+static const char *const openapi[] = {
+#include "openapi.inc"
+};
+
+enum mp_code mp_route_livez(struct mp_call *call)
+{
+    call->content_type = "text/plain";
+    mp_buf_add_c(&call->out, "ok");
+    return MP_OK;
+}
+
+/* What a background probe on a connection of its own last saw: a busy pool does not matter. */
+enum mp_code mp_route_healthz(struct mp_call *call)
+{
+    call->content_type = "text/plain";
+    if (atomic_load(&call->server->database_up)) {
+        mp_buf_add_c(&call->out, "ok");
+    } else {
+        call->status = 503;
+        mp_buf_add_c(&call->out, "the database does not answer");
+    }
+    return MP_OK;
+}
+
+enum mp_code mp_route_metrics(struct mp_call *call)
+{
+    struct mp_server *server = call->server;
+    struct mp_sql_pool_state pool = mp_sql_pool_state(server->pool);
+
+    mp_server_metrics_set(server->metrics, MP_SM_POOL_ACTIVE, pool.open - pool.idle);
+    mp_server_metrics_set(server->metrics, MP_SM_POOL_IDLE, pool.idle);
+    mp_server_metrics_set(server->metrics, MP_SM_POOL_PENDING, pool.waiting);
+    mp_server_metrics_set(server->metrics, MP_SM_POOL_MAX, pool.size);
+    mp_server_metrics_set(server->metrics, MP_SM_QUEUED, mp_http_server_queued(server->http));
+    call->content_type = "text/plain; version=0.0.4; charset=utf-8";
+    mp_server_metrics_print(server->metrics, &call->out);
+    return MP_OK;
+}
+
+enum mp_code mp_route_openapi(struct mp_call *call)
+{
+    call->content_type = "application/yaml";
+    for (int i = 0; openapi[i]; i++)
+        mp_buf_add_c(&call->out, openapi[i]);
+    return MP_OK;
+}
+
+enum mp_code mp_route_info(struct mp_call *call)
+{
+    const struct mp_server_settings *settings = call->server->settings;
+
+    mp_buf_add_byte(&call->out, '{');
+    if (settings->HOGLAKE_INSTANCE_NAME.size)
+        mp_wire_member_text(&call->out, "name", settings->HOGLAKE_INSTANCE_NAME);
+    if (settings->HOGLAKE_UI_THEME.size)
+        mp_wire_member_text(&call->out, "ui_theme", settings->HOGLAKE_UI_THEME);
+    mp_wire_member_text(&call->out, "version", mp_str_c(MP_VERSION));
+    mp_buf_add_byte(&call->out, '}');
+    return MP_OK;
+}
+
+enum mp_code mp_route_database_health(struct mp_call *call)
+{
+    uint32_t server, locks, tables;
+    struct mp_buf *out = &call->out;
+    enum mp_code code = mp_call_sql(call);
+
+    if (code)
+        return code;
+    server = mp_sql_say(call->sql, "SELECT current_setting('server_version'),"
+                                   " pg_database_size(current_database()),"
+                                   " (SELECT count(*) FROM pg_stat_activity"
+                                   " WHERE datname = current_database()),"
+                                   " current_setting('synchronous_commit')");
+    locks = mp_sql_say(call->sql, "SELECT count(*) FILTER (WHERE granted),"
+                                  " count(*) FILTER (WHERE NOT granted) FROM pg_locks"
+                                  " WHERE locktype = 'advisory'");
+    tables = mp_sql_say(call->sql, "SELECT relname, n_live_tup, n_dead_tup FROM"
+                                   " pg_stat_user_tables WHERE relname LIKE 'hog\\_%'"
+                                   " ORDER BY relname");
+    code = mp_sql_sync(call->sql, &call->err);
+    if (code)
+        return code;
+    mp_buf_add_c(out, "{\"server\":{");
+    mp_wire_member_text(out, "version", mp_sql_cell(call->sql, server, 0, 0));
+    mp_wire_member_int(out, "size_bytes", mp_sql_int(call->sql, server, 0, 1, 0));
+    mp_wire_member_text(out, "synchronous_commit", mp_sql_cell(call->sql, server, 0, 3));
+    mp_buf_add_c(out, "},\"activity\":{");
+    mp_wire_member_int(out, "connections", mp_sql_int(call->sql, server, 0, 2, 0));
+    mp_buf_add_c(out, "},\"commit_locks\":{");
+    mp_wire_member_int(out, "held", mp_sql_int(call->sql, locks, 0, 0, 0));
+    mp_wire_member_int(out, "waiting", mp_sql_int(call->sql, locks, 0, 1, 0));
+    mp_buf_add_c(out, "},\"replication_slots\":[],\"tables\":[");
+    for (uint32_t i = 0; i < mp_sql_rows(call->sql, tables); i++) {
+        mp_buf_add_c(out, i ? ",{" : "{");
+        mp_wire_member_text(out, "name", mp_sql_cell(call->sql, tables, i, 0));
+        mp_wire_member_int(out, "live_rows", mp_sql_int(call->sql, tables, i, 1, 0));
+        mp_wire_member_int(out, "dead_rows", mp_sql_int(call->sql, tables, i, 2, 0));
+        mp_buf_add_byte(out, '}');
+    }
+    mp_buf_add_c(out, "],\"indexes\":[],\"findings\":[],\"blind_spots\":"
+                      "[\"replication_slots\",\"indexes\"]}");
+    return MP_OK;
+}
+
+enum mp_code mp_route_decode_bound(struct mp_call *call)
+{
+    static const char *const known[] = {"type", "value", "type_params", NULL};
+    struct mp_wire_reader reader = {.arena = &call->arena};
+    struct mp_wire_column column = {0};
+    struct mp_str value = {NULL, 0}, bytes;
+    struct mp_err err;
+    enum mp_hog_type type;
+    enum mp_code code;
+
+    if (mp_wire_object(&reader, call->body, "the request", known)) {
+        mp_wire_text(&reader, call->body, "type", true, &column.type);
+        mp_wire_text(&reader, call->body, "value", true, &value);
+        mp_wire_json_text(&reader, call->body, "type_params", &column.type_params);
+    }
+    code = mp_call_read_end(call, &reader);
+    if (code)
+        return code;
+    if (mp_hog_type_read(column.type, &err, &type))
+        return mp_refuse_invalid(call, "%s", err.text);
+    if (mp_hog_types[type].bound == MP_HOG_BOUND_NONE)
+        return mp_refuse_invalid(call, "type %s has no bounds", mp_hog_types[type].name);
+    if (!mp_wire_base64_read(&call->arena, value, &bytes))
+        return mp_refuse_invalid(call, "value is no base64");
+    if (bytes.size > 1024)
+        return mp_refuse_invalid(call, "value has more than 1024 bytes");
+    if (!mp_hog_bound_valid(type, bytes))
+        return mp_refuse_invalid(call, "value is no bound of type %s", mp_hog_types[type].name);
+    mp_buf_add_byte(&call->out, '{');
+    mp_wire_member_text(&call->out, "type", mp_str_c(mp_hog_types[type].name));
+    mp_wire_member(&call->out, "value");
+    mp_hog_bound_print(&call->out, type, mp_column_scale(&column), bytes);
+    mp_buf_add_byte(&call->out, '}');
+    return MP_OK;
+}
+
+enum mp_code mp_route_not_implemented(struct mp_call *call)
+{
+    return mp_refuse(call, 501, "not_implemented", "publications and export do not exist");
+}
+
+void mp_audit(struct mp_call *call, const char *action, struct mp_str catalog, struct mp_str object,
+              const char *outcome)
+{
+    struct mp_log_field fields[] = {
+        {"action", false, mp_str_c(action)},
+        {"catalog", false, catalog},
+        {"object", false, object.data ? object : MP_STR("")},
+        {"outcome", false, mp_str_c(outcome)},
+        {"request_id", false, mp_str_c(call->request_id)},
+    };
+
+    mp_log_with(call->server->log, MP_LOG_INFO, "hoglake.audit", fields,
+                sizeof(fields) / sizeof(*fields), "%s", action);
+}

@@ -1,0 +1,285 @@
+/* server/server.c - see server.h.
+ *
+ * A request becomes a call: its route is found, its token, content type and body are looked at,
+ * its handler runs, and whatever came of it becomes a status and a JSON body, one log line and one
+ * observation.
+ */
+#include "server/background/background.h"
+#include "server/priv.h"
+#include "server/tx/commit.h"
+
+#include "base/mem.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <openssl/crypto.h>
+#include <stdio.h>
+
+/* --- what becomes of a code --- */
+
+static void unavailable(struct mp_call *call, const char *detail)
+{
+    mp_refuse(call, 503, "commit_queue_timeout", "%s", detail);
+}
+
+/* A code that is no refusal: the world failed, or we did. The text goes to the log only. */
+static void refuse_fault(struct mp_call *call, enum mp_code code)
+{
+    const char *state = call->sql && mp_sql_alive(call->sql) ? mp_sql_state(call->sql) : "";
+
+    mp_log(call->server->log, MP_LOG_ERROR, "hoglake.request", "request %s: %s: %s",
+           call->request_id, mp_code_name(code), call->err.text);
+    if (strcmp(state, "55P03") == 0)
+        unavailable(call, "waited too long for the catalog's commit lock; nothing was done; send "
+                          "the same request again");
+    else if (code == MP_IO || code == MP_TIMEOUT || code == MP_CONFLICT || code == MP_BAD_CONFIG ||
+             strcmp(state, "57014") == 0)
+        unavailable(call, "the catalog database cannot be used just now; send the same request "
+                          "again");
+    else
+        mp_refuse(call, 500, "internal_error", "an unexpected fault; see the server's log");
+}
+
+/* --- before the handler --- */
+
+static void take_request_id(struct mp_call *call, const struct mp_http_request *http)
+{
+    struct mp_str given = mp_http_request_header(http, "X-Request-Id");
+    bool good = given.size >= 1 && given.size <= 128;
+
+    for (size_t i = 0; good && i < given.size; i++)
+        good = isalnum((unsigned char)given.data[i]) || strchr("._-", given.data[i]);
+    if (good)
+        snprintf(call->request_id, sizeof(call->request_id), "%.*s", MP_STR_ARG(given));
+    else
+        mp_uuid4(call->server->env, call->request_id);
+}
+
+static enum mp_code check_token(struct mp_call *call)
+{
+    struct mp_str token = call->server->settings->HOGLAKE_BEARER_TOKEN, prefix = MP_STR("Bearer ");
+    struct mp_str given = mp_http_request_header(call->http, "Authorization");
+
+    if (!token.size || call->route->open)
+        return MP_OK;
+    if (given.size == prefix.size + token.size && mp_str_starts(given, prefix) &&
+        CRYPTO_memcmp(given.data + prefix.size, token.data, token.size) == 0)
+        return MP_OK;
+    return mp_refuse(call, 401, "unauthorized", "a bearer token is needed");
+}
+
+static enum mp_code take_body(struct mp_call *call)
+{
+    struct mp_str type, body = call->http->body, wanted = MP_STR("application/json");
+    json_error_t fault;
+
+    if (call->route->body == MP_BODY_NONE || (call->route->body == MP_BODY_OPTIONAL && !body.size))
+        return MP_OK;
+    type = mp_http_request_header(call->http, "Content-Type");
+    if (type.size < wanted.size || !mp_str_eq_fold(mp_str_n(type.data, wanted.size), wanted) ||
+        (type.size > wanted.size && type.data[wanted.size] != ';' && type.data[wanted.size] != ' '))
+        return mp_refuse_bad(call, "the body must be application/json");
+    call->body = json_loadb(body.data ? body.data : "", body.size, JSON_ALLOW_NUL, &fault);
+    if (!call->body)
+        return mp_refuse_bad(call, "the body is no JSON: line %d, column %d: %.100s", fault.line,
+                             fault.column, fault.text);
+    if (!json_is_object(call->body))
+        return mp_refuse_bad(call, "the body must be a JSON object");
+    return MP_OK;
+}
+
+static enum mp_code run(struct mp_call *call)
+{
+    const struct mp_http_request *http = call->http;
+    int64_t lock_ms = call->server->settings->HOGLAKE_COMMIT_LOCK_TIMEOUT_MS;
+    uint64_t waited_us;
+    unsigned status = 404;
+    enum mp_code code;
+
+    if (http->queued_us) {
+        waited_us = mp_now_mono_us(call->server->env) - http->queued_us;
+        mp_server_metrics_observe(call->server->metrics, MP_SM_QUEUE_WAIT, NULL, waited_us);
+        if (lock_ms && waited_us > (uint64_t)lock_ms * 1000) {
+            mp_server_metrics_add(call->server->metrics, MP_SM_SHED, NULL, 1);
+            unavailable(call, "waited too long for a handler; nothing was done");
+            return MP_REFUSED;
+        }
+    }
+    call->route = mp_route_find(call, http->method, http->path, &status);
+    if (!call->route)
+        return status == 400   ? mp_refuse_bad(call, "the path cannot be decoded")
+               : status == 405 ? mp_refuse(call, 405, "method_not_allowed", "no such method here")
+                               : mp_refuse_missing(call, "there is nothing at this path");
+    code = check_token(call);
+    if (!code)
+        code = mp_route_query(call, http->query);
+    if (!code)
+        code = take_body(call);
+    if (!code)
+        code = call->route->handle(call);
+    return code;
+}
+
+static void log_request(struct mp_call *call, uint64_t us)
+{
+    enum mp_log_level level = call->status >= 500 ? MP_LOG_WARN : MP_LOG_INFO;
+    char status[8], ms[24], bytes_in[24], bytes_out[24];
+    struct mp_log_field fields[] = {
+        {"method", false, call->http->method},
+        {"path", false, call->http->path},
+        {"status", true, {status, (size_t)snprintf(status, sizeof(status), "%u", call->status)}},
+        {"ms", true, {ms, (size_t)snprintf(ms, sizeof(ms), "%.3f", (double)us / 1000)}},
+        {"bytes_in",
+         true,
+         {bytes_in, (size_t)snprintf(bytes_in, sizeof(bytes_in), "%zu", call->http->body.size)}},
+        {"bytes_out",
+         true,
+         {bytes_out, (size_t)snprintf(bytes_out, sizeof(bytes_out), "%zu", call->out.size)}},
+        {"request_id", false, mp_str_c(call->request_id)},
+        {"error", false, call->refusal.wire.error},
+        {"detail", false, call->refusal.wire.detail},
+    };
+    uint32_t count = sizeof(fields) / sizeof(*fields);
+
+    mp_log_with(call->server->log, level, "hoglake.request", fields,
+                call->refusal.status ? count : count - 2, "request");
+}
+
+static void handle(void *self, const struct mp_http_request *http, struct mp_http_response *ret)
+{
+    struct mp_server *server = self;
+    uint64_t began_us = mp_now_mono_us(server->env), us;
+    struct mp_call call;
+    char labels[160];
+    enum mp_code code;
+
+    mp_call_init(&call, server);
+    call.http = http;
+    take_request_id(&call, http);
+    code = run(&call);
+    if (code && code != MP_REFUSED)
+        refuse_fault(&call, code);
+    else if (code)
+        assert(call.refusal.status);
+    if (code) {
+        mp_buf_clear(&call.out);
+        call.status = call.refusal.status;
+        call.content_type = "application/json";
+        mp_wire_error_print(&call.out, &call.refusal.wire);
+        if (call.status == 503)
+            mp_http_response_header(ret, "Retry-After", "1");
+    } else {
+        call.refusal.status = 0;
+    }
+    us = mp_now_mono_us(server->env) - (http->queued_us ? http->queued_us : began_us);
+    snprintf(labels, sizeof(labels), "%s %s,%u", call.route ? call.route->method : "",
+             call.route ? call.route->pattern : "none", call.status);
+    mp_server_metrics_observe(server->metrics, MP_SM_REQUESTS, labels, us);
+    log_request(&call, us);
+    mp_http_response_header(ret, "X-Request-Id", call.request_id);
+    ret->status = call.status;
+    ret->content_type = call.out.size ? call.content_type : NULL;
+    mp_buf_fini(&ret->body);
+    ret->body = call.out; /* taken */
+    call.out = MP_BUF_INIT(0);
+    mp_call_fini(&call);
+}
+
+static bool at_once(void *self, const struct mp_http_request *http)
+{
+    (void)self;
+    return mp_route_at_once(http->method, http->path);
+}
+
+/* The HTTP server's own refusals, in our words. */
+static void refuse(void *self, const struct mp_http_request *http, struct mp_http_response *ret)
+{
+    struct mp_server *server = self;
+    struct mp_wire_error error = {.error = MP_STR("commit_queue_timeout"),
+                                  .detail = MP_STR("the server is full, or stops; nothing was "
+                                                   "done; send the same request again")};
+
+    (void)http;
+    if (ret->status == 413)
+        error = (struct mp_wire_error){.error = MP_STR("bad_request"),
+                                       .detail = MP_STR("the body is too large")};
+    else
+        mp_server_metrics_add(server->metrics, MP_SM_SHED, NULL, 1);
+    ret->content_type = "application/json";
+    mp_wire_error_print(&ret->body, &error);
+}
+
+/* --- life --- */
+
+static enum mp_code open_http(struct mp_server *server, struct mp_err *err)
+{
+    const struct mp_server_settings *settings = server->settings;
+    struct mp_http_server_options options = {
+        .address = settings->HOGLAKE_ADDRESS.size ? settings->HOGLAKE_ADDRESS.data : NULL,
+        .port = (uint16_t)settings->HOGLAKE_PORT,
+        .body_bytes_max = (size_t)settings->HOGLAKE_REQUEST_BYTES_MAX,
+        .handle = handle,
+        .workers = (uint32_t)settings->HOGLAKE_REQUEST_THREADS,
+        .queue_max = (uint32_t)settings->HOGLAKE_REQUEST_QUEUE_MAX,
+        .at_once = at_once,
+        .refuse = refuse,
+        .self = server,
+    };
+
+    return mp_http_server_open(&options, err, &server->http);
+}
+
+enum mp_code mp_server_open(const struct mp_server_settings *settings, const struct mp_env *env,
+                            struct mp_log *log, struct mp_err *err, struct mp_server **ret)
+{
+    struct mp_server *server = mp_alloc(sizeof(*server));
+    struct mp_sql_pool_options pool = {
+        .conninfo = settings->database,
+        .size = (uint32_t)settings->HOGLAKE_DB_POOL_SIZE,
+        .connect_ms_max = 5000,
+        .statement_ms_max = (uint32_t)settings->HOGLAKE_DB_STATEMENT_TIMEOUT_MS,
+        .take_ms_max = (uint32_t)settings->HOGLAKE_DB_TAKE_TIMEOUT_MS,
+        .lock_ms_max = (uint32_t)settings->HOGLAKE_COMMIT_LOCK_TIMEOUT_MS,
+        .synchronous_commit = settings->HOGLAKE_SYNCHRONOUS_COMMIT,
+    };
+    enum mp_code code;
+
+    json_object_seed(0);
+    server->settings = settings;
+    server->env = env;
+    server->log = log;
+    server->metrics = mp_server_metrics_new();
+    server->pool = mp_sql_pool_open(&pool, env);
+    server->commits = mp_commits_open(server);
+    code = mp_migrate(server->pool, err);
+    if (code)
+        goto out;
+    atomic_store(&server->database_up, true);
+    code = mp_background_open(server, err, &server->background);
+    if (!code)
+        code = open_http(server, err);
+out:
+    if (code)
+        mp_server_close(server);
+    else
+        *ret = server;
+    return code;
+}
+
+uint16_t mp_server_port(const struct mp_server *server)
+{
+    return mp_http_server_port(server->http);
+}
+
+void mp_server_close(struct mp_server *server)
+{
+    if (!server)
+        return;
+    atomic_store(&server->stopping, true);
+    mp_http_server_close(server->http);
+    mp_background_close(server->background);
+    mp_commits_close(server->commits);
+    mp_sql_pool_close(server->pool);
+    mp_server_metrics_free(server->metrics);
+    mp_free(server);
+}

@@ -1,0 +1,198 @@
+/* server/settings.c - see settings.h. */
+#include "server/settings.h"
+
+#include "config/config_priv.h" /* the grammars of config/text.c and the look-up of read.c */
+
+#include <assert.h>
+
+enum kind { KIND_TEXT, KIND_SECRET, KIND_BOOL, KIND_INT };
+
+struct setting {
+    const char *name;
+    enum kind kind;
+    int64_t low, high;
+    const char *value, *meaning;
+    size_t offset; /* of the member */
+};
+
+#define TEXT           KIND_TEXT, 0, 0
+#define SECRET         KIND_SECRET, 0, 0
+#define BOOL           KIND_BOOL, 0, 0
+#define INT(low, high) KIND_INT, low, high
+
+static const struct setting settings[] = {
+#define MP_SERVER_SETTING(name, kind, value, meaning)                                              \
+    {#name, kind, value, meaning, offsetof(struct mp_server_settings, name)},
+#include "server/settings.def"
+#undef MP_SERVER_SETTING
+};
+
+enum { SETTINGS = sizeof(settings) / sizeof(*settings) };
+
+static enum mp_code read_one(const struct setting *setting, struct mp_str value, struct mp_err *err,
+                             void *ret)
+{
+    bool given_bool = mp_str_eq(value, MP_STR("true")), fits;
+    int64_t number;
+
+    switch (setting->kind) {
+    case KIND_TEXT:
+    case KIND_SECRET:
+        if (!mp_text_utf8(value))
+            return mp_err_set(err, MP_BAD_CONFIG, "%s is no UTF-8 text", setting->name);
+        *(struct mp_str *)ret = value;
+        break;
+    case KIND_BOOL:
+        if (!given_bool && !mp_str_eq(value, MP_STR("false")))
+            return mp_err_set(err, MP_BAD_CONFIG, "%s is \"%.*s\": allowed is true or false",
+                              setting->name, MP_STR_ARG(value));
+        *(bool *)ret = given_bool;
+        break;
+    case KIND_INT:
+        if (!mp_text_integer(value, &number, &fits) || !fits || number < setting->low ||
+            number > setting->high)
+            return mp_err_set(err, MP_BAD_CONFIG,
+                              "%s is \"%.*s\": allowed is an integer from %lld to %lld",
+                              setting->name, MP_STR_ARG(value), (long long)setting->low,
+                              (long long)setting->high);
+        *(int64_t *)ret = number;
+        break;
+    }
+    return MP_OK;
+}
+
+/* Adds text as a part of a URI. (RFC 3986, section 2.1) */
+static void add_encoded(struct mp_buf *buf, struct mp_str text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+            (c && strchr("-._~", c)))
+            mp_buf_add_byte(buf, (char)c);
+        else
+            mp_buf_printf(buf, "%%%02X", c);
+    }
+}
+
+/* jdbc:postgresql://host:port/db?user=a&password=b is what libpq reads behind the "jdbc:"; user and
+ * password settings come first, so that those of the URL win. */
+static enum mp_code make_database(struct mp_arena *arena, struct mp_server_settings *made,
+                                  struct mp_err *err)
+{
+    struct mp_str url = made->HOGLAKE_JDBC_URL, prefix = MP_STR("jdbc:");
+    struct mp_buf buf = MP_BUF_INIT(1024 * 1024);
+    size_t scheme, authority, end, at = 0;
+    bool user, password;
+
+    if (mp_str_starts(url, prefix))
+        url = mp_str_n(url.data + prefix.size, url.size - prefix.size);
+    if (mp_str_starts(url, MP_STR("postgresql://")))
+        scheme = strlen("postgresql://");
+    else if (mp_str_starts(url, MP_STR("postgres://")))
+        scheme = strlen("postgres://");
+    else
+        return mp_err_set(err, MP_BAD_CONFIG,
+                          "HOGLAKE_JDBC_URL: allowed is a URL that begins with "
+                          "jdbc:postgresql:// or postgresql://");
+    for (end = scheme; end < url.size && url.data[end] != '/' && url.data[end] != '?'; end++)
+        if (url.data[end] == '@')
+            at = end;
+    authority = at ? at + 1 : scheme;
+    user = at || memmem(url.data + end, url.size - end, "user=", 5);
+    password = (at && memchr(url.data + scheme, ':', at - scheme)) ||
+               memmem(url.data + end, url.size - end, "password=", 9);
+    mp_buf_add(&buf, url.data, at ? at : scheme);
+    if (!user)
+        add_encoded(&buf, made->HOGLAKE_DB_USER);
+    if (!password && made->HOGLAKE_DB_PASSWORD.size && (at || !user)) {
+        mp_buf_add_byte(&buf, ':');
+        add_encoded(&buf, made->HOGLAKE_DB_PASSWORD);
+    }
+    if (at || !user)
+        mp_buf_add_byte(&buf, '@');
+    mp_buf_add(&buf, url.data + authority, url.size - authority);
+    made->database = mp_arena_str(arena, mp_buf_str(&buf));
+    mp_buf_fini(&buf);
+    return MP_OK;
+}
+
+static enum mp_code check_together(struct mp_server_settings *made, struct mp_err *err)
+{
+    static const struct {
+        const char *name;
+        int level;
+    } levels[] = {{"DEBUG", 10}, {"INFO", 20}, {"WARNING", 30}, {"ERROR", 40}};
+
+    for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
+        if (mp_str_eq_fold(made->HOGLAKE_LOG_LEVEL, mp_str_c(levels[i].name)))
+            made->log_level = levels[i].level;
+    if (!made->log_level)
+        return mp_err_set(err, MP_BAD_CONFIG,
+                          "HOGLAKE_LOG_LEVEL is \"%.*s\": allowed is DEBUG, INFO, WARNING or ERROR",
+                          MP_STR_ARG(made->HOGLAKE_LOG_LEVEL));
+    if (made->HOGLAKE_RECEIPT_RETENTION_SECONDS > 0 &&
+        made->HOGLAKE_RECEIPT_RETENTION_SECONDS < 3600)
+        return mp_err_set(err, MP_BAD_CONFIG,
+                          "HOGLAKE_RECEIPT_RETENTION_SECONDS is %lld: a replay could come later; "
+                          "allowed is at least 3600, or 0 for ever",
+                          (long long)made->HOGLAKE_RECEIPT_RETENTION_SECONDS);
+    if (made->HOGLAKE_COMPACTION_MIN_INPUT_FILES > made->HOGLAKE_COMPACTION_MAX_INPUT_FILES)
+        return mp_err_set(err, MP_BAD_CONFIG,
+                          "HOGLAKE_COMPACTION_MIN_INPUT_FILES is above "
+                          "HOGLAKE_COMPACTION_MAX_INPUT_FILES");
+    return MP_OK;
+}
+
+enum mp_code mp_server_settings_load(struct mp_arena *arena, char *const *environment,
+                                     struct mp_err *err, struct mp_server_settings *ret)
+{
+    struct mp_server_settings made = {0};
+    enum mp_code code = MP_OK;
+
+    for (int i = 0; i < SETTINGS && !code; i++) {
+        struct mp_str value = mp_env_find(environment, settings[i].name);
+
+        if (!value.size)
+            value = mp_str_c(settings[i].value);
+        code = read_one(&settings[i], value, err, (char *)&made + settings[i].offset);
+    }
+    if (!code)
+        code = check_together(&made, err);
+    if (!code)
+        code = make_database(arena, &made, err);
+    if (!code)
+        *ret = made;
+    return code;
+}
+
+void mp_server_settings_print(const struct mp_server_settings *loaded, struct mp_buf *ret)
+{
+    for (int i = 0; i < SETTINGS; i++) {
+        const void *member = (const char *)loaded + settings[i].offset;
+
+        mp_buf_printf(ret, "%s=", settings[i].name);
+        switch (settings[i].kind) {
+        case KIND_TEXT:
+            if (strcmp(settings[i].name, "HOGLAKE_JDBC_URL") == 0 &&
+                (memchr(((const struct mp_str *)member)->data, '@',
+                        ((const struct mp_str *)member)->size) ||
+                 memmem(((const struct mp_str *)member)->data,
+                        ((const struct mp_str *)member)->size, "password", 8)))
+                mp_buf_add_c(ret, "(hidden: it holds a password)");
+            else
+                mp_buf_add_str(ret, *(const struct mp_str *)member);
+            break;
+        case KIND_SECRET:
+            mp_buf_add_c(ret, ((const struct mp_str *)member)->size ? "(hidden)" : "");
+            break;
+        case KIND_BOOL:
+            mp_buf_add_c(ret, *(const bool *)member ? "true" : "false");
+            break;
+        case KIND_INT:
+            mp_buf_printf(ret, "%lld", (long long)*(const int64_t *)member);
+            break;
+        }
+        mp_buf_printf(ret, "  # %s\n", settings[i].meaning);
+    }
+}

@@ -1,0 +1,78 @@
+"""The service under test, between a PostgreSQL and an S3 server of its own."""
+import contextlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, "tests/services"))
+import services  # noqa: E402
+
+HOGLAKED = os.path.join(os.environ.get("MP_BUILD_DIR", os.path.join(TOP, "build")), "hoglaked")
+QUIET = {"HOGLAKE_EXPIRY_INTERVAL_MS": "0", "HOGLAKE_CLEANUP_INTERVAL_MS": "0",
+         "HOGLAKE_COMPACTION_INTERVAL_MS": "0", "HOGLAKE_RETIREMENT_INTERVAL_MS": "0",
+         "HOGLAKE_HYDRATOR_INTERVAL_MS": "1000"}
+
+
+class Hoglaked:
+    """The program as a child process. It may be stopped, killed and started again."""
+
+    def __init__(self, database_url, s3=None, **settings):
+        self.directory = tempfile.mkdtemp(prefix="hoglaked-")
+        self.port = services.free_port()
+        self.url = "http://127.0.0.1:%d" % self.port
+        self.process = None
+        self.env = dict(QUIET, PATH=os.environ.get("PATH", ""), HOGLAKE_PORT=str(self.port),
+                        HOGLAKE_ADDRESS="127.0.0.1", HOGLAKE_JDBC_URL=database_url,
+                        HOGLAKE_DB_USER="millpond", HOGLAKE_DB_PASSWORD="")
+        if s3:
+            self.env.update(HOGLAKE_S3_ENDPOINT=s3.endpoint, HOGLAKE_S3_ACCESS_KEY=s3.access_key,
+                            HOGLAKE_S3_SECRET_KEY=s3.secret_key)
+        self.env.update(settings)
+        self.env.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
+
+    def start(self):
+        self.process = services.Process("hoglaked", [HOGLAKED], self.directory, env=self.env)
+        self.process.ready(lambda: services.http_get(self.url + "/healthz")[0] == 200, 30)
+
+    def stop(self):
+        return self.process.stop() if self.process else None
+
+    def kill(self):
+        self.process.kill()
+
+
+@contextlib.contextmanager
+def started(database_url, s3=None, **settings):
+    server = Hoglaked(database_url, s3, **settings)
+    try:
+        server.start()
+        yield server
+    except BaseException:
+        if server.process:
+            print("--- end of the log of hoglaked\n%s" % server.process.log_end(), file=sys.stderr)
+        raise
+    finally:
+        server.stop()
+        shutil.rmtree(server.directory, ignore_errors=True)
+
+
+def request(url, method="GET", body=None, headers=None, raw=None, timeout=30):
+    """Gives (status, parsed body or text, headers)."""
+    data = raw if raw is not None else json.dumps(body).encode() if body is not None else None
+    sent = {"Content-Type": "application/json"} if data is not None else {}
+    sent.update(headers or {})
+    ask = urllib.request.Request(url, data=data, method=method, headers=sent)
+    try:
+        with urllib.request.urlopen(ask, timeout=timeout) as answer:
+            status, text, got = answer.status, answer.read(), answer.headers
+    except urllib.error.HTTPError as error:
+        status, text, got = error.code, error.read(), error.headers
+    try:
+        return status, json.loads(text) if text else None, got
+    except ValueError:
+        return status, text.decode("utf-8", "replace"), got

@@ -1,0 +1,739 @@
+#!/usr/bin/env python3
+"""build/hoglaked over HTTP: the contract, refusals, concurrency, faults, hostile input.
+
+Every case is a function test_*(server); they share one server unless they start their own.
+Arguments choose cases by a part of their name. HOGLAKED_SEED repeats a run of the fuzzers.
+"""
+import concurrent.futures
+import http.client
+import json
+import os
+import random
+import re
+import signal
+import sys
+import threading
+import time
+import traceback
+import urllib.parse
+import uuid
+
+import hoglaked
+import services
+
+SEED = int(os.environ.get("HOGLAKED_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
+DB = None
+
+
+def call(server, method, path, body=None, **kwargs):
+    status, answer, _ = hoglaked.request(server.url + "/v1" + path, method, body, **kwargs)
+    return status, answer
+
+
+def ok(server, method, path, body=None, want=(200, 201)):
+    status, answer = call(server, method, path, body)
+    assert status in want, (method, path, status, answer)
+    return answer
+
+
+def refused(server, status, code, method, path, body=None, **kwargs):
+    got, answer = call(server, method, path, body, **kwargs)
+    assert (got, answer.get("error")) == (status, code), (method, path, body, got, answer)
+    return answer
+
+
+def lake(server, columns=None, **alter):
+    """A new catalog with namespace n and table t; gives (catalog path, table path, table)."""
+    name = "c" + uuid.uuid4().hex[:12]
+    ok(server, "POST", "/catalogs", {"name": name, "data_path": "s3://b/%s/" % name})
+    ok(server, "POST", "/catalogs/%s/namespaces" % name, {"name": "n"})
+    table = ok(server, "POST", "/catalogs/%s/namespaces/n/tables" % name,
+               {"name": "t", "columns": columns or [{"name": "id", "type": "long"},
+                                                    {"name": "x", "type": "double"}]})
+    return "/catalogs/" + name, "/catalogs/%s/namespaces/n/tables/t" % name, table
+
+
+def file(catalog, name=None, rows=10, **more):
+    path = "s3://b%s/data/n/t/%s.parquet" % (catalog[len("/catalogs"):], name or uuid.uuid4())
+    return dict({"path": path, "record_count": rows, "file_size_bytes": 1000}, **more)
+
+
+def append(catalog, *files, **more):
+    group = {"namespace": "n", "table": "t", "files": list(files) or [file(catalog)]}
+    return dict({"appends": [group]}, **more)
+
+
+def prepared(catalog, **more):
+    return append(catalog, idempotency_key=str(uuid.uuid4()), **more)
+
+
+# --- contract ---------------------------------------------------------------------------------
+
+def test_catalog_names_paths_and_capabilities(server):
+    catalog, _, _ = lake(server)
+    name = catalog[len("/catalogs/"):]
+    assert "atomic-sorted-table-creation-v1" in ok(server, "GET", catalog)["capabilities"]
+    refused(server, 409, "already_exists", "POST", "/catalogs", {"name": name, "data_path": "s3://b/q"})
+    refused(server, 422, "validation", "POST", "/catalogs",
+            {"name": "other-" + name, "data_path": "s3://b/%s/inside" % name})
+    for bad in ("Abc", "", "-a", "a" * 64, "a.b", "ä"):
+        refused(server, 422, "validation", "POST", "/catalogs", {"name": bad, "data_path": "s3://q/q"})
+    refused(server, 400, "bad_request", "POST", "/catalogs",
+            {"name": "q", "data_path": "s3://q/q", "unknown": 1})
+    refused(server, 400, "bad_request", "POST", "/catalogs", {"name": "q"})
+    refused(server, 404, "not_found", "GET", "/catalogs/nope")
+
+
+def test_bodies_must_be_json_objects(server):
+    for raw in (b"", b"null", b"[]", b"{", b'{"name":1e999}', b"\xff\xfe"):
+        refused(server, 400, "bad_request", "POST", "/catalogs", raw=raw)
+    refused(server, 400, "bad_request", "POST", "/catalogs", raw=b"{}",
+            headers={"Content-Type": "text/plain"})
+    refused(server, 400, "bad_request", "POST", "/catalogs", raw=b"[" * 100000)
+
+
+def test_request_ids_are_echoed_or_made(server):
+    _, _, headers = hoglaked.request(server.url + "/livez", headers={"X-Request-Id": "a.b-C_1"})
+    assert headers["X-Request-Id"] == "a.b-C_1"
+    _, _, headers = hoglaked.request(server.url + "/livez", headers={"X-Request-Id": "a b"})
+    assert headers["X-Request-Id"] != "a b"
+    assert hoglaked.request(server.url + "/healthz/")[0] == 404
+
+
+def test_openapi_lists_what_is_served(server):
+    """Each listed operation has a route, and every route of the table is listed."""
+    text = hoglaked.request(server.url + "/openapi.yaml")[1]
+    listed, path = set(), None
+    for line in text.split("components:")[0].splitlines():
+        if line.startswith("  /"):
+            path = line.strip().rstrip(":")
+        elif line.strip() in ("get:", "post:", "put:", "patch:", "delete:") and line.startswith("    "):
+            listed.add((line.strip()[:-1].upper(), path))
+    source = open(os.path.join(services.TOP, "src/server/route.c")).read()
+    assert len(listed) == source.split("enum { ROUTES")[0].count(" mp_route_"), len(listed)
+    for method, path in sorted(listed):
+        asked = re.sub(r"\{[a-z_]+\}", str(uuid.UUID(int=7)), path)
+        status, answer, _ = hoglaked.request(server.url + asked, method, {} if method != "GET" else None)
+        assert status != 405 and "nothing at this path" not in str(answer), (method, path, answer)
+
+
+def test_catalog_drop_names_what_is_in_the_way(server):
+    catalog, table, _ = lake(server)
+    answer = refused(server, 409, "catalog_not_empty", "DELETE", catalog)
+    assert answer["reason"] == "live_namespaces" and "(n)" in answer["detail"], answer
+    refused(server, 409, "namespace_not_empty", "DELETE", catalog + "/namespaces/n")
+    ok(server, "DELETE", table + "?author=a+b&message=c%20d")
+    refused(server, 409, "commit_conflict", "DELETE", catalog + "/namespaces/n?expected_namespace_id=9")
+    ok(server, "DELETE", catalog + "/namespaces/n?expected_namespace_id=1")
+    assert ok(server, "DELETE", catalog)["data_path"].endswith("/")
+    refused(server, 404, "not_found", "DELETE", catalog)
+
+
+def test_all_types_and_nesting_come_back(server):
+    types = ("boolean int8 int16 int long uint8 uint16 uint32 uint64 float double date time timestamp_s "
+             "timestamp_ms timestamp timestamp_ns timestamptz string json uuid binary variant").split()
+    columns = [{"name": "c_" + t, "type": t.upper()} for t in types]
+    columns += [{"name": "d", "type": "decimal", "type_params": {"precision": 10, "scale": 2}},
+                {"name": "l", "type": "list", "children": [
+                    {"name": "element", "type": "struct", "children": [{"name": "a", "type": "int"}]}]},
+                {"name": "m", "type": "map", "children": [
+                    {"name": "key", "type": "string", "nullable": False},
+                    {"name": "value", "type": "double"}]}]
+    _, table, made = lake(server, columns)
+    assert [c["type"] for c in made["columns"]] == types + ["decimal", "list", "map"]
+    assert made["columns"][24]["children"][0]["children"][0]["field_id"] == 27
+    assert made["snapshot_id"] == made["read_snapshot_id"] == 2
+    read = ok(server, "GET", table + "?totals=false")
+    assert "snapshot_id" not in read and read["columns"] == made["columns"]
+    refused(server, 400, "bad_request", "GET", table + "?totals=maybe")
+
+
+def test_alter_is_one_snapshot_and_all_or_nothing(server):
+    catalog, table, made = lake(server)
+    ops = [{"op": "add_column", "column": {"name": "s", "type": "struct", "children": [
+               {"name": "a", "type": "int"}]}},
+           {"op": "add_column", "parent": "s", "column": {"name": "b", "type": "int"}},
+           {"op": "rename_column", "from": "s.a", "to": "aa"},
+           {"op": "promote_column", "name": "s.b", "to": "long"},
+           {"op": "set_table_comment", "comment": "c"},
+           {"op": "set_column_comment", "name": "id", "comment": "key"},
+           {"op": "set_properties", "properties": {"owner": "x"}},
+           {"op": "set_partition_spec", "fields": [{"source_field_id": 1, "transform": "bucket",
+                                                    "transform_param": 8}]},
+           {"op": "set_sort_order", "sort_fields": [{"source_field_id": 1, "direction": "asc",
+                                                     "null_order": "nulls_first"}]},
+           {"op": "rename_table", "new_name": "u"}]
+    after = ok(server, "POST", table + "/alter", {"ops": ops, "author": "me"})
+    assert after["name"] == "u" and after["snapshot_id"] == made["snapshot_id"] + 1
+    assert [c["name"] for c in after["columns"][2]["children"]] == ["aa", "b"]
+    assert after["partition_spec"]["spec_id"] == after["sort_spec"]["sort_id"] == 1
+    table = table[:-1] + "u"
+    assert ok(server, "GET", table)["columns"] == after["columns"]
+    for bad in ([{"op": "drop_column", "name": "id"}], [{"op": "drop_column", "name": "nope"}],
+                [{"op": "promote_column", "name": "x", "to": "int"}],
+                [{"op": "rename_column", "from": "id", "to": "x"}],
+                [{"op": "rename_column", "from": "id", "to": "_hog"}],
+                [{"op": "add_column", "column": {"name": "id", "type": "int"}}],
+                [{"op": "add_column", "column": {"name": "q", "type": "int", "nullable": False}}],
+                [{"op": "set_table_comment", "comment": "z"},
+                 {"op": "set_partition_spec", "fields": [{"source_field_id": 99, "transform": "identity"}]}]):
+        refused(server, 422, "validation", "POST", table + "/alter", {"ops": bad})
+    for bad in ([], [{"op": "explode"}], [{"op": "drop_column"}], [None],
+                [{"op": "drop_column", "name": "x", "more": 1}]):
+        refused(server, 400, "bad_request", "POST", table + "/alter", {"ops": bad})
+    assert ok(server, "GET", table)["comment"] == "c"
+    assert ok(server, "GET", catalog)["head_snapshot_id"] == after["snapshot_id"]
+
+
+def test_alter_guards(server):
+    catalog, table, made = lake(server)
+    comment = {"ops": [{"op": "set_table_comment", "comment": "c"}]}
+    ok(server, "POST", table + "/alter?read_snapshot=2&expected_table_uuid=" + made["table_uuid"], comment)
+    answer = refused(server, 409, "ddl_since_read_snapshot", "POST", table + "/alter?read_snapshot=2",
+                     comment)
+    assert answer["tables"] == ["n.t"] and answer["retry"] == "re-prepare"
+    answer = refused(server, 409, "table_recreated", "POST",
+                     table + "/alter?expected_table_uuid=" + str(uuid.uuid4()), comment)
+    assert answer["tables"] == ["n.t"]
+    refused(server, 422, "validation", "POST", table + "/alter?read_snapshot=99", comment)
+
+
+def test_receipts_answer_replays_in_any_order_of_files(server):
+    catalog, table, made = lake(server)
+    body = prepared(catalog, author="a", read_snapshot=2)
+    body["appends"][0]["files"].append(file(catalog, rows=5))
+    body["appends"][0]["expected_table_uuid"] = made["table_uuid"]
+    first = ok(server, "POST", catalog + "/commit/prepared", body)
+    body["appends"][0]["files"].reverse()
+    assert ok(server, "POST", catalog + "/commit/prepared", body) == first
+    assert ok(server, "POST", catalog + "/commit", body) == first
+    assert ok(server, "GET", catalog + "/commit/receipts/" + body["idempotency_key"])["snapshot_id"] == 3
+    body["author"] = "b"
+    answer = refused(server, 422, "validation", "POST", catalog + "/commit/prepared", body)
+    assert answer["detail"] == "idempotency_key reused with a different request"
+    ok(server, "DELETE", table)
+    body["author"] = "a"
+    assert ok(server, "POST", catalog + "/commit/prepared", body) == first
+    refused(server, 409, "table_dropped", "POST", catalog + "/commit/prepared", prepared(catalog))
+    refused(server, 422, "validation", "POST", catalog + "/commit/prepared", append(catalog))
+    refused(server, 404, "not_found", "GET", catalog + "/commit/receipts/" + str(uuid.uuid4()))
+    refused(server, 400, "bad_request", "GET", catalog + "/commit/receipts/nope")
+
+
+def test_refused_commits_use_no_snapshot(server):
+    catalog, table, made = lake(server)
+    stats = {"field_id": 1, "value_count": 10, "null_count": 0}
+    bad = [file(catalog, rows=-1), file(catalog, rows=2 ** 48 + 1), file(catalog, file_size_bytes=-1),
+           file(catalog, footer_size=993), file(catalog, partition_values=["1"]),
+           file(catalog, column_stats=[dict(stats, field_id=9)]), file(catalog, column_stats=[stats, stats]),
+           file(catalog, column_stats=[dict(stats, value_count=-1)]), file(catalog, split_offsets=[]),
+           file(catalog, split_offsets=[5, 5]), file(catalog, split_offsets=[1000]),
+           dict(file(catalog), path="s3://b/elsewhere/x"), dict(file(catalog), path="s3://b%s/a/../b" % catalog[9:]),
+           dict(file(catalog), path="s3://b%s/" % catalog[9:])]
+    for one in bad:
+        refused(server, 422, "validation", "POST", catalog + "/commit", append(catalog, one))
+    for body in ({}, {"appends": []}, {"appends": [{"namespace": "n", "table": "t", "files": []}]},
+                 {"appends": [{"namespace": "n", "table": "zz", "files": [file(catalog)]}]},
+                 append(catalog, read_snapshot=-1), append(catalog, read_snapshot=99)):
+        refused(server, 422, "validation", "POST", catalog + "/commit", body)
+    for body in ({"appends": [None]}, {"appends": {}}, append(catalog, idempotency_key="x"),
+                 append(catalog, dict(file(catalog), more=1)), {"what": 1},
+                 append(catalog, dict(file(catalog), record_count="1"))):
+        refused(server, 400, "bad_request", "POST", catalog + "/commit", body)
+    wrong = append(catalog)
+    wrong["appends"][0]["expected_table_uuid"] = str(uuid.uuid4())
+    refused(server, 409, "table_recreated", "POST", catalog + "/commit", wrong)
+    assert ok(server, "GET", catalog)["head_snapshot_id"] == 2
+
+
+def test_statistics_are_repaired(server):
+    catalog, table, _ = lake(server)
+    one = file(catalog, column_stats=[
+        {"field_id": 2, "value_count": 4, "null_count": 9, "nan_count": 3, "size_bytes": -1,
+         "lower_bound": "AAAAAAAAAAA=", "upper_bound": "AAAAAAAA8D8="},
+        {"field_id": 1, "value_count": 4, "null_count": 0, "nan_count": 1,
+         "lower_bound": "AgAAAAAAAAA=", "upper_bound": "AQAAAAAAAAA="}])
+    ok(server, "POST", catalog + "/commit", append(catalog, one))
+    listed = ok(server, "GET", table + "/scan?include=column_stats")[0]["data_file"]
+    assert listed["column_stats"] == [
+        {"field_id": 1, "value_count": 4, "null_count": 0, "lower_bound": None, "upper_bound": None},
+        {"field_id": 2, "value_count": 4, "null_count": 4, "nan_count": 0, "lower_bound": None,
+         "upper_bound": None}], listed
+    refused(server, 422, "validation", "GET", table + "/scan?stats_fields=1")
+    refused(server, 400, "bad_request", "GET", table + "/scan?include=")
+    columns = ok(server, "GET", table + "/files/%d/stats" % listed["data_file_id"])["columns"]
+    assert [c["path"] for c in columns] == ["id", "x"]
+
+
+def test_promotion_widens_stored_bounds(server):
+    catalog, table, _ = lake(server, [{"name": "a", "type": "int"}])
+    ok(server, "POST", catalog + "/commit", append(catalog, file(catalog, column_stats=[
+        {"field_id": 1, "value_count": 2, "null_count": 0, "lower_bound": "/////w==",
+         "upper_bound": "AQAAAA=="}])))
+    ok(server, "POST", table + "/alter", {"ops": [{"op": "promote_column", "name": "a", "to": "long"}]})
+    stats = ok(server, "GET", table + "/scan?include=column_stats")[0]["data_file"]["column_stats"][0]
+    assert (stats["lower_bound"], stats["upper_bound"]) == (-1, 1)
+
+
+def test_conflict_window(server):
+    catalog, table, made = lake(server)
+    ok(server, "POST", catalog + "/commit", append(catalog))
+    ok(server, "POST", catalog + "/commit", append(catalog, read_snapshot=2))
+    ok(server, "POST", table + "/alter", {"ops": [{"op": "set_table_comment", "comment": "x"}]})
+    answer = refused(server, 409, "ddl_since_read_snapshot", "POST", catalog + "/commit",
+                     append(catalog, file(catalog, column_stats=[{"field_id": 77, "value_count": 1,
+                                                                  "null_count": 0}]), read_snapshot=4))
+    assert answer["read_snapshot"] == 4 and answer["tables"] == ["n.t"]
+    ok(server, "POST", catalog + "/commit", append(catalog, read_snapshot=5))
+
+
+def test_partition_values_and_filters(server):
+    catalog, table, _ = lake(server)
+    ok(server, "POST", table + "/alter", {"ops": [{"op": "set_partition_spec", "fields": [
+        {"source_field_id": 1, "transform": "identity"}, {"source_field_id": 2, "transform": "identity"}]}]})
+    odd = 'a"b\\c,{}NULL'
+    files = [file(catalog, partition_values=["1", None]), file(catalog, partition_values=["1", odd]),
+             file(catalog, partition_values=["", "NULL"])]
+    ok(server, "POST", catalog + "/commit", append(catalog, *files, read_snapshot=3))
+    listed = ok(server, "GET", table + "/files")
+    assert [f["partition_values"] for f in listed] == [["1", None], ["1", odd], ["", "NULL"]], listed
+    assert len(ok(server, "GET", table + "/files?partition=0:1")) == 2
+    assert len(ok(server, "GET", table + "/files?partition=1:" + urllib.parse.quote(odd))) == 1
+    refused(server, 400, "bad_request", "GET", table + "/files?partition=x")
+    refused(server, 422, "validation", "GET", table + "/files?partition=2:x")
+    refused(server, 400, "bad_request", "GET", table + "/files?sort=color")
+    assert [f["data_file_id"] for f in ok(server, "GET", table + "/files?sort=id&order=desc&limit=2")] == [3, 2]
+    refused(server, 422, "validation", "POST", catalog + "/commit", append(catalog))
+    assert ok(server, "GET", table + "/partitions")["total"] == 3
+
+
+def test_deletion_vectors(server):
+    catalog, table, _ = lake(server)
+    ok(server, "POST", catalog + "/commit", append(catalog))
+    def delete(count, snapshot=None, target=1, **more):
+        body = dict({"deletes": [dict({"namespace": "n", "table": "t", "files": [
+            {"data_file_id": target, "path": file(catalog)["path"] + ".puffin", "delete_count": count,
+             "file_size_bytes": 9}]}, **more)]}, **({"read_snapshot": snapshot} if snapshot else {}))
+        return body
+    refused(server, 422, "validation", "POST", catalog + "/commit", delete(1))
+    refused(server, 422, "validation", "POST", catalog + "/commit", delete(11, 3))
+    refused(server, 422, "validation", "POST", catalog + "/commit", delete(1, 3, target=99))
+    ok(server, "POST", catalog + "/commit", delete(5, 3))
+    refused(server, 409, "commit_conflict", "POST", catalog + "/commit", delete(6, 3))
+    refused(server, 422, "validation", "POST", catalog + "/commit", delete(4, 4))
+    ok(server, "POST", catalog + "/commit", delete(10, 4))
+    plan = ok(server, "GET", table + "/scan")
+    assert plan[0]["delete_file"]["delete_count"] == 10
+    assert ok(server, "GET", table + "/scan?snapshot=4")[0]["delete_file"]["delete_count"] == 5
+    changes = ok(server, "GET", table + "/changes?from_snapshot=0")
+    assert [d["delete_count"] for d in changes["delete_files"]] == [5, 10] and len(changes["files"]) == 1
+    live = ok(server, "GET", table)
+    body = dict(delete(10, 5, expected_table_uuid=live["table_uuid"]), idempotency_key=str(uuid.uuid4()))
+    first = ok(server, "POST", catalog + "/commit/mutations/prepared", body)
+    assert ok(server, "POST", catalog + "/commit/mutations/prepared", body) == first
+    ok(server, "POST", catalog + "/commit", append(catalog))
+    body["idempotency_key"] = str(uuid.uuid4())
+    refused(server, 409, "commit_conflict", "POST", catalog + "/commit/mutations/prepared", body)
+    new = file(catalog)
+    both = append(catalog, new, idempotency_key=str(uuid.uuid4()), read_snapshot=7)
+    both["appends"][0]["expected_table_uuid"] = live["table_uuid"]
+    both["deletes"] = delete(1, expected_table_uuid=live["table_uuid"])["deletes"]
+    both["deletes"][0]["files"][0].update(data_file_id=0, data_file_path=new["path"])
+    refused(server, 422, "validation", "POST", catalog + "/commit/mutations/prepared", both)
+    ok(server, "POST", catalog + "/commit/transaction", both)
+    assert [i.get("delete_file", {}).get("delete_count") for i in ok(server, "GET", table + "/scan")] == [10, None, 1]
+
+
+def test_truncate_is_a_barrier(server):
+    catalog, table, made = lake(server)
+    ok(server, "POST", catalog + "/commit", append(catalog))
+    refused(server, 400, "bad_request", "POST", table + "/truncate")
+    guard = table + "/truncate?expected_table_uuid=" + made["table_uuid"]
+    ok(server, "POST", guard, {"author": "a", "message": "b"})
+    assert ok(server, "GET", table + "/files") == []
+    refused(server, 409, "reconciliation_required", "GET", table + "/changes?from_snapshot=3")
+    assert ok(server, "GET", table + "/changes?from_snapshot=4")["files"] == []
+    ok(server, "POST", catalog + "/commit", append(catalog))
+    assert ok(server, "GET", table + "/files")[0]["row_id_start"] == 10
+    assert ok(server, "GET", table)["record_count"] == 10
+
+
+def test_time_travel_and_snapshots(server):
+    catalog, table, _ = lake(server)
+    for _ in range(5):
+        ok(server, "POST", catalog + "/commit", append(catalog))
+    page = ok(server, "GET", catalog + "/snapshots?after=-1")["snapshots"]
+    assert [s["snapshot_id"] for s in page] == list(range(8)) and page[0]["changes"] == []
+    times = [s["snapshot_time"] for s in page]
+    for s in page:
+        got = ok(server, "GET", catalog + "/snapshots/resolve?at_timestamp=" +
+                 urllib.parse.quote(s["snapshot_time"]))
+        assert got == {"snapshot_id": s["snapshot_id"], "snapshot_time": s["snapshot_time"]}
+    assert len(set(times)) == 8
+    back = ok(server, "GET", catalog + "/snapshots?before=7&limit=2")
+    assert [s["snapshot_id"] for s in back["snapshots"]] == [6, 5] and back["has_more"]
+    refused(server, 422, "validation", "GET", catalog + "/snapshots?after=1&before=3")
+    refused(server, 404, "not_found", "GET", table + "?snapshot=1")
+    refused(server, 422, "validation", "GET", table + "?snapshot=%d" % 2 ** 62)
+    refused(server, 410, "expired", "GET", table + "?at_timestamp=1970-01-01T00:00:00Z")
+    refused(server, 400, "bad_request", "GET", table + "?at_timestamp=2026-01-01T00:00:00")
+    refused(server, 422, "validation", "GET", table + "?snapshot=3&at_timestamp=2026-01-01T00:00:00Z")
+    assert ok(server, "GET", table + "?snapshot=4")["record_count"] == 20
+
+
+def test_expiry_cleanup_and_consumers(server):
+    catalog, table, made = lake(server)
+    for _ in range(4):
+        ok(server, "POST", catalog + "/commit", append(catalog))
+    offsets = catalog + "/consumers/con%2F1/offsets/"
+    ok(server, "PUT", offsets + made["table_uuid"], {"snapshot_id": 4})
+    refused(server, 409, "offset_regression", "PUT", offsets + made["table_uuid"], {"snapshot_id": 3})
+    refused(server, 422, "validation", "PUT", offsets + str(uuid.uuid4()), {"snapshot_id": 3})
+    refused(server, 422, "validation", "PUT", offsets + made["table_uuid"], {"snapshot_id": 99})
+    refused(server, 422, "validation", "PATCH", catalog + "/options", {"snapshot_retention_seconds": 0})
+    refused(server, 400, "bad_request", "PATCH", catalog + "/options", {"consumer_floor": None})
+    ok(server, "PATCH", catalog + "/options", {"snapshot_retention_seconds": 1})
+    time.sleep(2.1)
+    done = ok(server, "POST", catalog + "/maintenance/expire")
+    assert done["new_earliest_snapshot_id"] == 4 and done["floored_by_consumer"] == "con/1", done
+    ok(server, "PATCH", catalog + "/options", {"consumer_floor": False})
+    done = ok(server, "POST", catalog + "/maintenance/expire?batch=1")
+    assert (done["snapshots_expired"], done["new_earliest_snapshot_id"]) == (1, 5), done
+    refused(server, 410, "expired", "GET", table + "?snapshot=4")
+    refused(server, 410, "expired", "POST", catalog + "/commit", append(catalog, read_snapshot=4))
+    refused(server, 410, "expired", "GET", table + "/changes?from_snapshot=3")
+    refused(server, 422, "validation", "POST", catalog + "/maintenance/expire?batch=0")
+    assert ok(server, "POST", catalog + "/maintenance/cleanup")["still_referenced"] == 0
+    assert ok(server, "GET", catalog + "/maintenance/runs")["runs"]
+    assert ok(server, "GET", catalog + "/consumers")["consumers"][0]["offsets"][0]["table_name"] == "t"
+
+
+def test_views(server):
+    catalog, _, _ = lake(server)
+    views = catalog + "/namespaces/n/views"
+    ok(server, "POST", views, {"name": "v", "sql": "SELECT 'é'"})
+    refused(server, 409, "already_exists", "POST", views, {"name": "v", "sql": "x"})
+    refused(server, 422, "validation", "POST", views, {"name": "w", "sql": " \n"})
+    refused(server, 422, "validation", "POST", views, {"name": "w", "sql": "a\0b"})
+    assert ok(server, "GET", views)[0]["sql"] == "SELECT 'é'"
+    ok(server, "DELETE", views + "/v")
+    refused(server, 404, "not_found", "GET", views + "/v")
+
+
+def test_two_phase_creation(server):
+    catalog, table, _ = lake(server)
+    def definition(name, **more):
+        return dict({"namespace": "n", "name": name, "columns": [{"name": "a", "type": "long"}]}, **more)
+    keys = dict(partition_fields=[{"source_field_id": 1, "transform": "identity"}])
+    base = catalog + "/table-creations/"
+    op = base + str(uuid.uuid4())
+    made = ok(server, "PUT", op + "/partitioned", definition("p", **keys))
+    assert made["state"] == "prepared"
+    assert ok(server, "PUT", op + "/partitioned", definition("p", **keys)) == made
+    refused(server, 409, "commit_conflict", "PUT", op + "/partitioned", definition("q", **keys))
+    refused(server, 422, "validation", "PUT", base + str(uuid.uuid4()), definition("p", **keys))
+    refused(server, 422, "validation", "PUT", base + str(uuid.uuid4()) + "/sorted", definition("p", **keys))
+    one = {"path": made["write_path"] + "x.parquet", "record_count": 3, "file_size_bytes": 100,
+           "partition_values": ["1"]}
+    refused(server, 422, "validation", "POST", op + "/commit", {"files": [one]})
+    one["footer_size"] = 50
+    done = ok(server, "POST", op + "/commit", {"files": [one]})
+    assert done["state"] == "committed" and done["snapshot_id"] == 3, done
+    assert ok(server, "POST", op + "/commit", {"files": [one]}) == done
+    refused(server, 409, "commit_conflict", "POST", op + "/commit", {"files": []})
+    live = ok(server, "GET", catalog + "/namespaces/n/tables/p")
+    assert live["partition_spec"]["spec_id"] == 1 and live["record_count"] == 3
+    op = base + str(uuid.uuid4())
+    ok(server, "PUT", op, definition("t"))
+    assert ok(server, "POST", op + "/commit", {"files": []})["reason"] == "target_exists"
+    op = base + str(uuid.uuid4())
+    ok(server, "PUT", op, definition("z"))
+    assert ok(server, "POST", op + "/abort")["reason"] == "client_abort"
+    assert ok(server, "POST", op + "/commit", {"files": []})["state"] == "aborted"
+    refused(server, 404, "not_found", "GET", base + str(uuid.uuid4()))
+
+
+def test_claims_fence_their_paths(server):
+    catalog, table, made = lake(server)
+    upload, owner = str(uuid.uuid4()), str(uuid.uuid4())
+    body = {"owner": owner, "prefix": "s3://b%s/data/n/t" % catalog[9:], "file_kind": "data"}
+    claim = ok(server, "PUT", catalog + "/uploads/" + upload, body)
+    refused(server, 409, "commit_conflict", "PUT", catalog + "/uploads/" + upload, dict(body, owner=upload))
+    one = dict(file(catalog), path=claim["path"])
+    refused(server, 409, "commit_conflict", "POST", catalog + "/commit", append(catalog, one))
+    request = append(catalog, one, idempotency_key=owner, read_snapshot=2)
+    request["appends"][0]["expected_table_uuid"] = made["table_uuid"]
+    ok(server, "POST", catalog + "/commit/uploads", request)
+    assert ok(server, "POST", catalog + "/uploads/renew", {"owner": owner})["renewed"] == 0
+
+
+# --- concurrency and faults -------------------------------------------------------------------
+
+def check_history(server, catalog, table, rows):
+    """No gap in snapshot ids or row ids, nothing doubled."""
+    head = ok(server, "GET", catalog)["head_snapshot_id"]
+    ids, after = [], -1
+    while True:
+        page = ok(server, "GET", catalog + "/snapshots?after=%d&limit=10000" % after)
+        ids += [s["snapshot_id"] for s in page["snapshots"]]
+        if not page["has_more"]:
+            break
+        after = ids[-1]
+    assert ids == list(range(head + 1)), "snapshot ids have a gap"
+    files = sorted(ok(server, "GET", table + "/files"), key=lambda f: f["row_id_start"])
+    at = 0
+    for f in files:
+        assert f["row_id_start"] == at, (f, at)
+        at += f["record_count"]
+    assert len({f["path"] for f in files}) == len(files), "a commit is in twice"
+    live = ok(server, "GET", table)
+    assert (live["record_count"], live["file_count"]) == (at, len(files))
+    assert rows is None or at == rows, (at, rows)
+    return {f["path"] for f in files}
+
+
+class Writer:
+    """Sends prepared appends on one connection; repeats each until it is answered for good."""
+
+    def __init__(self, server, catalog):
+        self.server, self.catalog, self.connection = server, catalog, None
+        self.replays, self.paths = 0, []
+
+    def once(self, body):
+        if not self.connection:
+            self.connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
+        self.connection.request("POST", "/v1" + self.catalog + "/commit/prepared", body,
+                                {"Content-Type": "application/json"})
+        answer = self.connection.getresponse()
+        return answer.status, answer.read()
+
+    def commit(self, seconds=90):
+        body = prepared(self.catalog)
+        text, end = json.dumps(body), time.monotonic() + seconds
+        while True:
+            try:
+                status, answer = self.once(text)
+                if status == 200:
+                    self.paths.append(body["appends"][0]["files"][0]["path"])
+                    return json.loads(answer)["snapshot_id"]
+                assert status in (500, 503), (status, answer)
+            except (OSError, http.client.HTTPException):
+                self.connection = None
+            assert time.monotonic() < end, "no good answer within %d s" % seconds
+            self.replays += 1
+            time.sleep(0.02)
+
+
+def write_until(server, catalog, writers, stop, count=None):
+    """Runs writers; gives them when stop() holds or each has made `count` commits."""
+    made = [Writer(server, catalog) for _ in range(writers)]
+    def work(writer):
+        snapshots = []
+        while not stop() and (count is None or len(snapshots) < count):
+            snapshots.append(writer.commit())
+        return snapshots
+    with concurrent.futures.ThreadPoolExecutor(writers) as pool:
+        snapshots = [s for part in pool.map(work, made) for s in part]
+    assert len(set(snapshots)) == len(snapshots), "two commits got one snapshot"
+    return made, snapshots
+
+
+def test_eight_writers_on_one_catalog(server):
+    catalog, table, _ = lake(server)
+    _, snapshots = write_until(server, catalog, 8, lambda: False, 500)
+    assert sorted(snapshots) == list(range(3, 4003))
+    check_history(server, catalog, table, 40000)
+
+
+def test_four_catalogs_at_once(server):
+    lakes = [lake(server) for _ in range(4)]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda l: write_until(server, l[0], 3, lambda: False, 50), lakes))
+    for catalog, table, _ in lakes:
+        check_history(server, catalog, table, 1500)
+
+
+def test_one_key_at_once_lands_once(server):
+    catalog, table, _ = lake(server)
+    body = prepared(catalog)
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        got = list(pool.map(lambda _: ok(server, "POST", catalog + "/commit/prepared", body), range(64)))
+    assert len({g["snapshot_id"] for g in got}) == 1
+    check_history(server, catalog, table, 10)
+
+
+def under_load(server, disturb, writers=6):
+    """Disturbs while writers write; nothing is lost, doubled or half done."""
+    catalog, table, _ = lake(server)
+    done = threading.Event()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        load = pool.submit(write_until, server, catalog, writers, done.is_set)
+        try:
+            time.sleep(0.3)
+            disturb()
+            time.sleep(0.3)
+        finally:
+            done.set()
+        made, snapshots = load.result()
+    paths = check_history(server, catalog, table, 10 * len(snapshots))
+    assert paths == {p for writer in made for p in writer.paths}
+
+
+def test_backends_killed_at_commit(server):
+    def disturb():
+        for _ in range(50):
+            services.wait_until(lambda: DB.query(
+                "hoglake", "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity"
+                " WHERE application_name = 'hoglaked' AND state = 'active' LIMIT 1) a")[0][0], 20,
+                "a backend at work", 0.001)
+    under_load(server, disturb)
+
+
+def test_postgres_restarted_under_load(server):
+    def disturb():
+        for crash in (False, True):
+            (DB.kill if crash else DB.stop)()
+            DB.start()
+            time.sleep(0.5)
+    under_load(server, disturb)
+    services.wait_until(lambda: hoglaked.request(server.url + "/healthz")[0] == 200, 20, "healthy")
+
+
+def test_server_killed_under_load(_):
+    with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % DB.port) as server:
+        def disturb():
+            for _ in range(3):
+                server.kill()
+                server.start()
+                time.sleep(0.3)
+        under_load(server, disturb)
+
+
+def test_graceful_stop_finishes_what_runs(_):
+    with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % DB.port) as server:
+        def disturb():
+            server.process.signal(signal.SIGTERM)
+            services.wait_until(lambda: not server.process.running(), 20, "the server stops")
+            assert server.process.child.returncode == 0
+            server.start()
+        under_load(server, disturb)
+
+
+def test_token_and_limits(_):
+    with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % DB.port, HOGLAKE_BEARER_TOKEN="s3cret",
+                          HOGLAKE_REQUEST_BYTES_MAX="2000") as server:
+        refused(server, 401, "unauthorized", "GET", "/catalogs")
+        assert call(server, "GET", "/catalogs", headers={"Authorization": "Bearer s3cret"})[0] == 200
+        status, answer = call(server, "POST", "/catalogs", raw=b" " * 3000)
+        assert (status, answer["error"]) == (413, "bad_request")
+        assert "s3cret" not in server.process.log()
+
+
+# --- hostile input ----------------------------------------------------------------------------
+
+def mutated(chance, value):
+    """A JSON value with something wrong in it."""
+    odd = [None, True, -1, 0, 2 ** 63 - 1, 1.5, "", "\0", "'; DROP TABLE hog_catalog; --", "\ud7ff" * 3,
+           [], {}, [None], {"a": 1}, "x" * 3000, "00000000-0000-0000-0000-000000000000"]
+    if chance.random() < 0.15:
+        return chance.choice(odd)
+    if isinstance(value, dict):
+        made = {k: mutated(chance, v) for k, v in value.items() if chance.random() > 0.05}
+        if chance.random() < 0.05:
+            made[chance.choice(["extra", "", "\0", "name"])] = chance.choice(odd)
+        return made
+    if isinstance(value, list):
+        return [mutated(chance, v) for v in value for _ in range(chance.choice([1, 1, 1, 2, 0]))]
+    return value
+
+
+def test_fuzzed_requests_never_break_it(server):
+    chance = random.Random(SEED)
+    catalog, table, made = lake(server)
+    stats = [{"field_id": 1, "value_count": 1, "null_count": 0, "lower_bound": "AQAAAAAAAAA="}]
+    bodies = [
+        ("POST", "/catalogs", {"name": "fuzz", "data_path": "s3://fuzz/x"}),
+        ("POST", catalog + "/namespaces", {"name": "m", "author": "a", "message": "b"}),
+        ("POST", table[:-2], {"name": "u", "columns": [{"name": "a", "type": "list", "children": [
+            {"name": "element", "type": "decimal", "type_params": {"precision": 9, "scale": 1}}]}]}),
+        ("POST", table + "/alter", {"ops": [{"op": "add_column", "column": {"name": "q", "type": "int"}},
+            {"op": "set_partition_spec", "fields": [{"source_field_id": 1, "transform": "identity"}]},
+            {"op": "set_properties", "properties": {"a": "b"}}, {"op": "rename_table", "new_name": "t"}]}),
+        ("POST", catalog + "/commit", append(catalog, file(catalog, column_stats=stats, footer_size=9,
+            split_offsets=[4], partition_values=["1"]), read_snapshot=2, author="a")),
+        ("POST", catalog + "/commit/transaction", dict(prepared(catalog, read_snapshot=2), deletes=[
+            {"namespace": "n", "table": "t", "expected_table_uuid": made["table_uuid"], "files": [
+                {"data_file_id": 1, "path": "s3://b/x", "delete_count": 1, "file_size_bytes": 1}]}])),
+        ("PATCH", catalog + "/options", {"snapshot_retention_seconds": 99999, "consumer_floor": True}),
+        ("PUT", catalog + "/consumers/c/offsets/" + made["table_uuid"], {"snapshot_id": 2}),
+        ("POST", catalog + "/namespaces/n/views", {"name": "v", "sql": "s", "dialect": "d"}),
+        ("PUT", catalog + "/uploads/" + str(uuid.uuid4()), {"owner": str(uuid.uuid4()), "prefix": "s3://b/x",
+                                                            "file_kind": "data"}),
+        ("PUT", catalog + "/table-creations/" + str(uuid.uuid4()) + "/sorted", {"namespace": "n", "name": "z",
+            "columns": [{"name": "a", "type": "int"}], "sort_fields": [
+                {"source_field_id": 1, "direction": "asc", "null_order": "nulls_last"}]}),
+        ("POST", "/debug/decode-bound", {"type": "decimal", "value": "AQ==", "type_params": {"scale": 2}}),
+    ]
+    parts = ["catalogs", catalog[10:], "namespaces", "n", "tables", "t", "files", "scan", "changes", "%00", "%ff",
+             "..", "%2e%2e", "1", "-1", "views", "snapshots", "resolve", "a" * 300, "%27%3b--", "consumers",
+             "options", "stats", "partitions", "values", "maintenance", "runs", "%c3%28", "%", "receipts", "commit"]
+    names = ["snapshot", "at_timestamp", "limit", "offset", "sort", "order", "partition", "include", "stats_fields",
+             "from_snapshot", "to_snapshot", "after", "before", "totals", "batch", "filter", "task"]
+    values = ["1", "-1", "", "x", "9" * 30, "2026-01-01T00:00:00Z", "true", "0:1", "column_stats", "%00", "%",
+              "1,2,,", "+", "1_0", "id", "desc"]
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    bad = []
+    for turn in range(int(os.environ.get("HOGLAKED_FUZZ", "3000"))):
+        text = None
+        if turn % 2:
+            method, path, body = chance.choice(bodies)
+            text = json.dumps(mutated(chance, body)).encode("utf-8", "surrogatepass")
+            if chance.random() < 0.1:
+                at = chance.randrange(len(text) + 1)
+                text = text[:at] + bytes([chance.randrange(256)]) + text[at + chance.randrange(2):]
+        else:
+            method = chance.choice(["GET"] * 8 + ["DELETE", "POST", "PUT", "OPTIONS"])
+            path = "/" + "/".join(chance.choice(parts) for _ in range(chance.randrange(1, 8)))
+            if chance.random() < 0.5:
+                path = table + chance.choice(["", "/files", "/scan", "/changes", "/partitions"])
+                method = "GET"
+            path += "?" + "&".join("%s=%s" % (chance.choice(names), chance.choice(values))
+                                   for _ in range(chance.randrange(4)))
+        connection.request(method, "/v1" + path, text, {"Content-Type": "application/json"} if text else {})
+        answer = connection.getresponse()
+        got = answer.read()
+        if answer.status >= 500 and answer.status != 501:
+            bad.append((method, path, text, answer.status, got))
+    assert not bad, (SEED, len(bad), bad[:3])
+    assert server.process.running()
+    ok(server, "GET", catalog)
+
+
+def main():
+    global DB
+    cases = [(name, value) for name, value in globals().items() if name.startswith("test_")]
+    cases = [c for c in cases if not sys.argv[1:] or any(a in c[0] for a in sys.argv[1:])]
+    passed = failed = 0
+    print("seed %d" % SEED)
+    with services.postgres() as DB:
+        DB.create_database("hoglake")
+        with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % DB.port) as server:
+            for name, case in cases:
+                began = time.monotonic()
+                try:
+                    case(server)
+                    passed += 1
+                    verdict = "ok"
+                except Exception:
+                    failed += 1
+                    verdict = "FAILED"
+                    traceback.print_exc()
+                print("%-55s %s  %.1f s" % (name, verdict, time.monotonic() - began), flush=True)
+            if failed:
+                print(server.process.log_end(15))
+    print("%d passed, %d failed" % (passed, failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
