@@ -588,6 +588,13 @@ static void include_list_settings(void)
     CHECK(warned(c, "MILLPOND_INCLUDE_VALUES_REMOVAL_POLLS is 1"));
 }
 
+static void log_export_is_checked_when_it_is_on(void)
+{
+    CHECK_TEXT(GOOD("POSTHOG_LOGS_ENDPOINT=nowhere", DUCKLAKE)->telemetry.token, "");
+    CHECK_HAS(BAD("POSTHOG_PROJECT_TOKEN=t", "POSTHOG_LOGS_ENDPOINT=nowhere", DUCKLAKE),
+              "begins with http:// or https://");
+}
+
 static void include_list_is_refused(void)
 {
     CHECK_HAS(BAD(URL, DUCKLAKE), "MILLPOND_FILTER_KEEP_FIELD_NAME");
@@ -740,6 +747,7 @@ int main(int argc, char **argv)
         TEST(quarantine_table_is_another_table),
         TEST(include_list_settings),
         TEST(include_list_is_refused),
+        TEST(log_export_is_checked_when_it_is_on),
         TEST(first_fault_in_order_is_reported),
         TEST(slips_are_pointed_out),
         TEST(foreign_names_are_left_alone),
