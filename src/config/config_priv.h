@@ -111,6 +111,8 @@ bool mp_text_identifier(struct mp_str text);
 bool mp_text_name(struct mp_str name, const char *first, const char *rest, size_t more);
 /* A namespace or table of hoglake: [A-Za-z_][A-Za-z0-9_-]{0,127} */
 bool mp_text_hoglake_name(struct mp_str name);
+/* Whether they can stand in an HTTP header; an empty name is not looked at. */
+bool mp_text_header(struct mp_str name, struct mp_str value);
 /* Python's int(): blanks around it, a sign, '_' between digits. False: no integer. *ret_fits:
  * whether it is in int64 (only then *ret is written). */
 bool mp_text_integer(struct mp_str text, int64_t *ret, bool *ret_fits);
