@@ -39,7 +39,7 @@ format-check:
 	@tools/format --check
 
 install: all
-	@meson configure build -Dprefix=$(PREFIX)
+	@meson setup --reconfigure build -Dprefix=$(PREFIX) >/dev/null
 	@meson install -C build --no-rebuild --destdir "$(DESTDIR)"
 
 # Keeps what tools/setup fetched; distclean does not.
