@@ -173,6 +173,7 @@ void mp_batch_rescue(struct mp_batch *batch, uint32_t row, struct mp_str name,
         batch->rescued_disorder = true;
     mp_buf_clear(&batch->scratch);
     mp_cast_rescue(field, &batch->scratch);
+    batch->rescued_bytes += batch->scratch.size + name.size;
     batch->rescued[batch->rescued_count++] = (struct mp_rescued){
         .row = row,
         .waits = waits,
@@ -347,7 +348,8 @@ uint32_t mp_batch_rows(const struct mp_batch *batch)
 
 size_t mp_batch_own_bytes(const struct mp_batch *batch)
 {
-    size_t bytes = batch->arena.bytes + batch->rescued_capacity * sizeof(*batch->rescued) +
+    size_t bytes = batch->arena.bytes + batch->rescued_bytes +
+                   batch->rescued_capacity * sizeof(*batch->rescued) +
                    batch->builder_capacity * sizeof(*batch->builders) +
                    (batch->key_capacity + batch->name_capacity) * sizeof(uint32_t);
 
