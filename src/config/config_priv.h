@@ -111,8 +111,6 @@ bool mp_text_identifier(struct mp_str text);
 bool mp_text_name(struct mp_str name, const char *first, const char *rest, size_t more);
 /* A namespace or table of hoglake: [A-Za-z_][A-Za-z0-9_-]{0,127} */
 bool mp_text_hoglake_name(struct mp_str name);
-/* Whether they can stand in an HTTP header; an empty name is not looked at. */
-bool mp_text_header(struct mp_str name, struct mp_str value);
 /* Python's int(): blanks around it, a sign, '_' between digits. False: no integer. *ret_fits:
  * whether it is in int64 (only then *ret is written). */
 bool mp_text_integer(struct mp_str text, int64_t *ret, bool *ret_fits);
@@ -146,6 +144,8 @@ enum mp_code mp_read_variants(struct mp_reader *r);
 enum mp_code mp_read_rescue(struct mp_reader *r);
 enum mp_code mp_read_quarantine(struct mp_reader *r);
 enum mp_code mp_read_include(struct mp_reader *r); /* behind the filters */
+/* Whether these can stand in an HTTP header (include.c). An empty name: only value is looked at. */
+bool mp_header_ok(struct mp_str name, struct mp_str value);
 
 /* --- partition keys (partition.c): pure ----------------------------------------------------- */
 

@@ -57,19 +57,6 @@ bool mp_text_hoglake_name(struct mp_str name)
     return mp_text_name(name, first, rest, 127);
 }
 
-/* RFC 9110, sections 5.1 and 5.5. */
-bool mp_text_header(struct mp_str name, struct mp_str value)
-{
-    bool ok = true;
-
-    for (size_t i = 0; i < name.size; i++)
-        ok &= name.data[i] > 0x20 && name.data[i] < 0x7f &&
-              !strchr("()<>@,;:\\\"/[]?={}", name.data[i]);
-    for (size_t i = 0; i < value.size; i++)
-        ok &= (unsigned char)value.data[i] >= 0x20 && value.data[i] != 0x7f;
-    return ok;
-}
-
 bool mp_text_integer(struct mp_str text, int64_t *ret, bool *ret_fits)
 {
     bool negative = false, fits = true;
