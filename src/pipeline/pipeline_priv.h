@@ -49,7 +49,7 @@ struct mp_job_table {
     struct mp_parquet_file **files; /* [cut.count] */
     struct mp_column_stats *stats;  /* [cut.count][stats_count]; one for every live column */
     uint32_t stats_count;
-    struct mp_buf *keys;            /* [cut.count] */
+    struct mp_buf *keys; /* [cut.count] */
 };
 
 enum { MP_JOB_MAIN, MP_JOB_QUARANTINE, MP_JOB_TABLES };
