@@ -173,6 +173,7 @@ void mp_batch_rescue(struct mp_batch *batch, uint32_t row, struct mp_str name,
         batch->rescued_disorder = true;
     mp_buf_clear(&batch->scratch);
     mp_cast_rescue(field, &batch->scratch);
+    batch->rescued_bytes += batch->scratch.size + name.size;
     batch->rescued[batch->rescued_count++] = (struct mp_rescued){
         .row = row,
         .waits = waits,
@@ -345,19 +346,26 @@ uint32_t mp_batch_rows(const struct mp_batch *batch)
     return batch->rows;
 }
 
-size_t mp_batch_bytes(const struct mp_batch *batch)
+size_t mp_batch_own_bytes(const struct mp_batch *batch)
 {
-    size_t bytes = batch->arena.bytes + batch->rescued_capacity * sizeof(*batch->rescued) +
+    size_t bytes = batch->arena.bytes + batch->rescued_bytes +
+                   batch->rescued_capacity * sizeof(*batch->rescued) +
                    batch->builder_capacity * sizeof(*batch->builders) +
                    (batch->key_capacity + batch->name_capacity) * sizeof(uint32_t);
 
-    for (uint32_t i = 0; i < batch->builder_count; i++) {
-        const struct mp_builder *builder = &batch->builders[i];
+    for (uint32_t i = 0; i < batch->builder_count; i++)
+        bytes += (batch->builders[i].validity.capacity + batch->builders[i].integers.capacity) *
+                 sizeof(uint64_t);
+    return bytes;
+}
 
-        bytes += (builder->validity.capacity + builder->integers.capacity) * sizeof(uint64_t);
-        for (const struct mp_segment *at = builder->list.first; at; at = at->next)
+size_t mp_batch_bytes(const struct mp_batch *batch)
+{
+    size_t bytes = mp_batch_own_bytes(batch);
+
+    for (uint32_t i = 0; i < batch->builder_count; i++)
+        for (const struct mp_segment *at = batch->builders[i].list.first; at; at = at->next)
             bytes += sizeof(*at) + at->capacity;
-    }
     return bytes;
 }
 

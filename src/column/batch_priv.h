@@ -72,6 +72,7 @@ struct mp_batch {
 
     struct mp_rescued *rescued;
     uint32_t rescued_count, rescued_capacity;
+    size_t rescued_bytes;  /* of their texts: the seal copies them into segments */
     bool rescued_disorder; /* an entry came for an earlier row */
     uint64_t rescued_by[MP_RESCUE_REASONS];
 

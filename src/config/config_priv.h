@@ -119,8 +119,6 @@ bool mp_text_real(struct mp_str text, double *ret);
 /* 8-4-4-4-12 or 32 hexadecimal digits; either in braces, or behind "urn:uuid:". */
 bool mp_text_uuid(struct mp_str text);
 bool mp_text_utf8(struct mp_str text);
-/* Both can stand in a line of an HTTP header. (RFC 9110, 5.1 and 5.5) */
-bool mp_text_header(struct mp_str name, struct mp_str value);
 /* A copy with 'A' to 'Z' made small. */
 struct mp_str mp_text_lower(struct mp_arena *arena, struct mp_str text);
 /* Takes the text up to the next separator (outside parentheses) off *rest; false at the end. */
@@ -146,6 +144,8 @@ enum mp_code mp_read_variants(struct mp_reader *r);
 enum mp_code mp_read_rescue(struct mp_reader *r);
 enum mp_code mp_read_quarantine(struct mp_reader *r);
 enum mp_code mp_read_include(struct mp_reader *r); /* behind the filters */
+/* Whether these can stand in an HTTP header (include.c). An empty name: only value is looked at. */
+bool mp_header_ok(struct mp_str name, struct mp_str value);
 
 /* --- partition keys (partition.c): pure ----------------------------------------------------- */
 

@@ -13,6 +13,18 @@ static enum mp_code check_include_alone(struct mp_reader *r)
     return MP_OK;
 }
 
+bool mp_header_ok(struct mp_str name, struct mp_str value)
+{
+    bool ok = true;
+
+    for (size_t i = 0; i < name.size; i++)
+        ok &= name.data[i] > 0x20 && name.data[i] < 0x7f &&
+              !strchr("()<>@,;:\\\"/[]?={}", name.data[i]);
+    for (size_t i = 0; i < value.size; i++)
+        ok &= (unsigned char)value.data[i] >= 0x20 && value.data[i] != 0x7f;
+    return ok;
+}
+
 enum mp_code mp_read_include(struct mp_reader *r)
 {
     struct mp_config_include *include = &r->config->include;
@@ -57,7 +69,7 @@ enum mp_code mp_read_include(struct mp_reader *r)
     if (include->header_name.size && !include->header_value.size)
         return mp_read_alone(r, MP_SET_MILLPOND_INCLUDE_VALUES_AUTH_HEADER_NAME,
                              MP_SET_MILLPOND_INCLUDE_VALUES_AUTH_TOKEN);
-    if (!mp_text_header(include->header_name, include->header_value))
+    if (!mp_header_ok(include->header_name, include->header_value))
         return mp_err_set(r->err, MP_BAD_CONFIG,
                           "MILLPOND_INCLUDE_VALUES_AUTH_HEADER_NAME or its token (whose value is "
                           "not shown) cannot stand in an HTTP header");

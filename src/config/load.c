@@ -287,7 +287,7 @@ static enum mp_code read_telemetry(struct mp_reader *r)
         code = mp_read_text(r, texts[i].id, texts[i].ret);
     if (code || !telemetry->token.size)
         return code;
-    if (!mp_text_header(MP_STR(""), telemetry->token))
+    if (!mp_header_ok(MP_STR(""), telemetry->token))
         return mp_err_set(
             r->err, MP_BAD_CONFIG,
             "POSTHOG_PROJECT_TOKEN (whose value is not shown) cannot stand in an HTTP "

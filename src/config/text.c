@@ -257,15 +257,3 @@ void mp_text_conninfo(struct mp_buf *buf, const char *keyword, struct mp_str val
     }
     mp_buf_add_byte(buf, '\'');
 }
-
-bool mp_text_header(struct mp_str name, struct mp_str value)
-{
-    bool ok = true;
-
-    for (size_t i = 0; i < name.size; i++)
-        ok &= name.data[i] > 0x20 && name.data[i] < 0x7f &&
-              !strchr("()<>@,;:\\\"/[]?={}", name.data[i]);
-    for (size_t i = 0; i < value.size; i++)
-        ok &= (unsigned char)value.data[i] >= 0x20 && value.data[i] != 0x7f;
-    return ok;
-}

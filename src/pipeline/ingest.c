@@ -35,7 +35,8 @@ static uint64_t budget_bytes(const struct mp_pipeline *p)
 
 static uint64_t held_bytes(struct mp_pipeline *p)
 {
-    return mp_segment_pool_bytes(p->pool) + atomic_load(&p->compressed_bytes);
+    return mp_segment_pool_bytes(p->pool) + atomic_load(&p->compressed_bytes) +
+           mp_batch_own_bytes(p->batch);
 }
 
 static void batch_new(struct mp_pipeline *p)
