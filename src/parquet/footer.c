@@ -38,13 +38,14 @@ enum mp_code mp_parquet_footer_bytes(struct mp_str tail, uint64_t file_bytes, st
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
-/* Some writers give 0 for "no dictionary page"; where the offset does not lie in front of the data
- * pages it does not say where the chunk begins. */
+/* Some writers give 0 for "no dictionary page", pyarrow 0 for "no data page" where a chunk has no
+ * values; a dictionary behind the data pages does not say where the chunk begins. */
 static int64_t dictionary_offset(const struct mp_raw_column *column)
 {
     int64_t offset = column->dictionary_page_offset;
 
-    return offset > 0 && offset < column->data_page_offset ? offset : 0;
+    return offset > 0 && (offset < column->data_page_offset || !column->data_page_offset) ? offset
+                                                                                          : 0;
 }
 
 static struct mp_parquet_column_chunk make_chunk(const struct mp_raw_chunk *raw)
@@ -99,8 +100,9 @@ static enum mp_code check_chunk(const struct mp_parquet_footer *footer,
         return MP_BAD_FOOTER(err, "column %u lies at %lld with %lld bytes in a file of %llu", leaf,
                              (long long)chunk->start, (long long)chunk->bytes,
                              (unsigned long long)footer->file_bytes);
-    if (chunk->data_page_offset - chunk->start > chunk->bytes)
-        return MP_BAD_FOOTER(err, "column %u has data pages at %lld, behind its %lld bytes", leaf,
+    if (chunk->data_page_offset - chunk->start > chunk->bytes ||
+        (chunk->value_count && !chunk->data_page_offset))
+        return MP_BAD_FOOTER(err, "column %u has data pages at %lld, outside its %lld bytes", leaf,
                              (long long)chunk->data_page_offset, (long long)chunk->bytes);
     return MP_OK;
 }

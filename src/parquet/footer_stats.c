@@ -346,11 +346,13 @@ static struct mp_parquet_bound side_bound(struct mp_arena *arena, const struct s
 
 /* ---- leaves ---------------------------------------------------------------------------------- */
 
-/* Whether the chunk tells a null count that can be. */
+/* Whether the chunk tells a null count that can be; without values there is nothing to tell. */
 static bool null_count_of(const struct mp_parquet_column_chunk *chunk, uint64_t *ret)
 {
     int64_t nulls = chunk->statistics.null_count;
 
+    if (chunk->value_count == 0)
+        return true;
     if (!mp_thrift_has(chunk->statistics.has, 3) || nulls < 0 || nulls > chunk->value_count)
         return false;
     *ret = (uint64_t)nulls;

@@ -137,7 +137,9 @@ static void put_copied(struct mp_thrift *thrift, const struct mp_parquet_footer 
             put_path(thrift, names, node);
             break;
         case 9:
-            mp_thrift_i64(thrift, id, chunk->data_page_offset - chunk->start + offset);
+            mp_thrift_i64(thrift, id,
+                          chunk->data_page_offset ? chunk->data_page_offset - chunk->start + offset
+                                                  : 0);
             break;
         case 11:
             if (chunk->dictionary_page_offset)
