@@ -51,6 +51,7 @@ static void begin(void)
     options = (struct mp_parquet_join_options){.created_by = MP_STR("test"), .read_bytes = 64};
     writes = write_fails_at = 0;
     for (int i = 0; i < FILES_MAX; i++) {
+        mp_buf_fini(&files[i].footer);
         files[i] = (struct file){
             .footer = {0},
             .specs = {{.physical = MP_PHYSICAL_INT32,
