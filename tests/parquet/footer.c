@@ -33,7 +33,7 @@ static void the_tail_gives_the_length(void)
     CHECK_STR(mp_str_c(err.text), MP_STR("the footer is encrypted"));
     CHECK_INT(tail("\x10\1\0\0PAR2", 1000, &bytes), MP_BAD_DATA);
     CHECK_INT(tail("\0\0\0\0PAR1", 11, &bytes), MP_BAD_DATA);
-    CHECK_INT(tail("\0\0\0\x7fPAR1", UINT64_C(1) << 40, &bytes), MP_BAD_DATA);
+    CHECK_INT(tail("\1\0\0\x04PAR1", UINT64_C(1) << 40, &bytes), MP_BAD_DATA);
     CHECK_INT(bytes, 0x110);
 }
 
@@ -130,6 +130,23 @@ static void a_tree_has_all_its_children_and_a_depth(void)
     CHECK_STR(mp_str_c(err.text), MP_STR("parquet footer: schema element 0 misses 1 children"));
 }
 
+/* A list that claims more than a schema may have is refused before there is memory for it. */
+static void a_schema_has_a_largest_size(void)
+{
+    const struct mp_parquet_footer *footer;
+    struct mp_thrift t = begin();
+
+    mp_thrift_begin(&t);
+    mp_thrift_i32(&t, 1, 2);
+    mp_thrift_list(&t, 2, MP_THRIFT_STRUCT, MP_PARQUET_NODES_MAX + 1);
+    memset(mp_buf_reserve(&buf, 1 << 20), 0, 1 << 20);
+    buf.size += 1 << 20;
+    CHECK_INT(mp_parquet_footer_read(&arena, mp_buf_str(&buf), buf.size + 12, &err, &footer),
+              MP_BAD_DATA);
+    CHECK(strstr(err.text, "100001 of SchemaElement, at most 100000 are read"));
+    CHECK(arena.bytes < 1 << 16);
+}
+
 static enum mp_code read_spec(struct footer_spec spec, const struct mp_parquet_footer **ret)
 {
     struct mp_str footer;
@@ -213,6 +230,7 @@ int main(int argc, char **argv)
         TEST(the_tail_gives_the_length),
         TEST(the_schema_becomes_a_tree),
         TEST(a_tree_has_all_its_children_and_a_depth),
+        TEST(a_schema_has_a_largest_size),
         TEST(contradictions_are_refused),
         TEST(annotations_old_and_new_mean_the_same),
     };

@@ -148,6 +148,15 @@ static void row_ids_are_added(void)
     }
 }
 
+static void a_column_with_the_name_of_row_ids_is_refused(void)
+{
+    begin();
+    options.row_ids = true;
+    options.row_id_name = MP_STR("c"); /* the files have one */
+    options.row_id_field_id = 77;
+    CHECK_INT(join(2), MP_REFUSED);
+}
+
 static void what_differs_is_refused(void)
 {
     static const struct {
@@ -237,9 +246,13 @@ static void faults_of_the_store_come_up(void)
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(chunks_are_moved_as_they_are),    TEST(row_ids_are_added),
-        TEST(what_differs_is_refused),         TEST(only_what_all_have_alike_is_kept),
-        TEST(chunks_that_overlap_are_refused), TEST(faults_of_the_store_come_up),
+        TEST(chunks_are_moved_as_they_are),
+        TEST(row_ids_are_added),
+        TEST(a_column_with_the_name_of_row_ids_is_refused),
+        TEST(what_differs_is_refused),
+        TEST(only_what_all_have_alike_is_kept),
+        TEST(chunks_that_overlap_are_refused),
+        TEST(faults_of_the_store_come_up),
     };
 
     return test_main(argc, argv, tests, sizeof(tests) / sizeof(*tests));
