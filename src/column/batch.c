@@ -144,6 +144,7 @@ void mp_batch_free(struct mp_batch *batch)
     mp_buf_fini(&batch->scratch);
     mp_free(batch->builders);
     mp_free(batch->by_key);
+    mp_free(batch->sights);
     mp_free(batch->by_name);
     mp_free(batch->rescued);
     mp_free(batch->add);
@@ -232,6 +233,9 @@ static void grow_keys(struct mp_batch *batch, uint32_t key)
     batch->by_key = mp_realloc(batch->by_key, want * sizeof(*batch->by_key));
     memset(batch->by_key + batch->key_capacity, 0,
            (want - batch->key_capacity) * sizeof(*batch->by_key));
+    batch->sights = mp_realloc(batch->sights, want * sizeof(*batch->sights));
+    memset(batch->sights + batch->key_capacity, 0,
+           (want - batch->key_capacity) * sizeof(*batch->sights));
     batch->key_capacity = want;
 }
 
@@ -257,6 +261,19 @@ static void claim_columns(struct mp_batch *batch, const struct mp_json *json,
     }
 }
 
+/* Looks a key up and remembers when the batch first saw it, if only with a null: new columns come
+ * in that order. */
+static void meet_key(struct mp_batch *batch, struct mp_str name, const struct mp_json_field *field)
+{
+    uint32_t slot = look_up(batch, name, field->kind == MP_JSON_NULL);
+
+    if (!batch->sights[field->key])
+        batch->sights[field->key] = ++batch->sight_count;
+    if (slot >= KEY_BUILDER && !batch->builders[slot - KEY_BUILDER].sight)
+        batch->builders[slot - KEY_BUILDER].sight = batch->sights[field->key];
+    batch->by_key[field->key] = slot;
+}
+
 /* Finds every key's slot before any value is stored, so that two spellings of one column are seen
  * in time. */
 static void look_up_keys(struct mp_batch *batch, const struct mp_json *json,
@@ -268,8 +285,7 @@ static void look_up_keys(struct mp_batch *batch, const struct mp_json *json,
         if (__builtin_expect(field->key >= batch->key_capacity, 0))
             grow_keys(batch, field->key);
         if (__builtin_expect(batch->by_key[field->key] == KEY_NEW, 0))
-            batch->by_key[field->key] =
-                look_up(batch, mp_json_key_name(json, field->key), field->kind == MP_JSON_NULL);
+            meet_key(batch, mp_json_key_name(json, field->key), field);
     }
 }
 
@@ -351,7 +367,7 @@ size_t mp_batch_own_bytes(const struct mp_batch *batch)
     size_t bytes = batch->arena.bytes + batch->rescued_bytes +
                    batch->rescued_capacity * sizeof(*batch->rescued) +
                    batch->builder_capacity * sizeof(*batch->builders) +
-                   (batch->key_capacity + batch->name_capacity) * sizeof(uint32_t);
+                   (2 * batch->key_capacity + batch->name_capacity) * sizeof(uint32_t);
 
     for (uint32_t i = 0; i < batch->builder_count; i++)
         bytes += (batch->builders[i].validity.capacity + batch->builders[i].integers.capacity) *

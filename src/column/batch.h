@@ -86,7 +86,9 @@ uint32_t mp_batch_column_count(const struct mp_batch *batch);
 
 /* What the table must get before the batch can be encoded; lent until the next plan or free. */
 struct mp_batch_plan {
-    const struct mp_pin *add; /* new columns in order, with their types */
+    /* new columns with their types, in the order in which their keys were first seen; then pinned
+     * ones that were not seen, then the pipeline's own */
+    const struct mp_pin *add;
     uint32_t add_count;
     const int32_t *widen; /* field ids of BIGINT columns that have seen fractions */
     uint32_t widen_count;
