@@ -3,7 +3,7 @@
 on one file: millpond, DuckDB and a pyarrow path, with zstd and with Snappy, in turn.
 
     millpond  load into a SQLite catalog and local files: scanned, typed, encoded, committed, fsynced
-    duckdb    read_json -> COPY TO parquet, one thread: types detected, nested values as STRUCTs
+    duckdb    read_json -> COPY TO parquet as they come: types detected, nested values as STRUCTs
     duckdb+   the same with the columns' types given, nested values as JSON text
     pyarrow   orjson -> pyarrow.Table.from_pylist -> write_table, nested values as JSON text
 
@@ -26,7 +26,7 @@ DUCKDB = """
 import duckdb, sys
 path, out, codec = sys.argv[1:4]
 connection = duckdb.connect()
-connection.execute("SET threads = 1; SET enable_progress_bar = false")
+connection.execute("SET enable_progress_bar = false")
 connection.execute("COPY (SELECT * FROM read_json('%s', maximum_object_size = 16777216)) TO '%s' "
                    "(FORMAT parquet, COMPRESSION %s)" % (path, out, codec))
 """
@@ -40,7 +40,7 @@ columns = ", ".join(["'%s': 'VARCHAR'" % name for name in texts] +
                     ["'team_id': 'BIGINT'", "'group0': 'BIGINT'", "'properties': 'JSON'",
                      "'person_properties': 'JSON'"])
 connection = duckdb.connect()
-connection.execute("SET threads = 1; SET enable_progress_bar = false")
+connection.execute("SET enable_progress_bar = false")
 connection.execute("COPY (SELECT * FROM read_json('%s', format = 'newline_delimited', "
                    "maximum_object_size = 16777216, columns = {%s})) TO '%s' "
                    "(FORMAT parquet, COMPRESSION %s)" % (path, columns, out, codec))
