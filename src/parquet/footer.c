@@ -142,17 +142,19 @@ static enum mp_code make_groups(struct mp_arena *arena, const struct mp_raw_file
     int64_t left = file->rows;
     enum mp_code code;
 
+    if (file->rows < 0)
+        return MP_BAD_FOOTER(err, "a file of %lld rows", (long long)file->rows);
     for (uint32_t i = 0; i < file->group_count; i++) {
         code = make_group(arena, ret, &file->groups[i], err, &groups[i]);
         if (code) {
             mp_err_add(err, "row group %u", i);
             return code;
         }
-        if (groups[i].rows > left)
-            break;
         left -= groups[i].rows;
+        if (left < 0)
+            break;
     }
-    if (left || file->rows < 0) /* F4 */
+    if (left) /* F4 */
         return MP_BAD_FOOTER(err, "the row groups do not add up to the file's %lld rows",
                              (long long)file->rows);
     ret->groups = groups;

@@ -25,7 +25,7 @@
 #include "base/err.h"
 
 #define MP_PARQUET_TAIL_BYTES       8u
-#define MP_PARQUET_FOOTER_BYTES_MAX (128u << 20)
+#define MP_PARQUET_FOOTER_BYTES_MAX (64u << 20)
 #define MP_PARQUET_NODES_MAX        100000u
 #define MP_PARQUET_DEPTH_MAX        64u /* of the schema, its root counted */
 

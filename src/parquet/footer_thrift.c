@@ -4,6 +4,8 @@
  */
 #include "parquet/footer_priv.h"
 
+enum { PAIRS_MAX = 100000 };
+
 #define AT(kind, T, id, member)                                                                    \
     {                                                                                              \
         id, MP_THRIFT_TO_##kind, offsetof(T, member), 0, 0, NULL                                   \
@@ -20,10 +22,10 @@
     {                                                                                              \
         id, MP_THRIFT_TO_LIST, offsetof(T, member##s), offsetof(T, member##_count), 0, of          \
     }
-#define LIST_RAW(T, id, member, of, raw)                                                           \
+#define LIST_RAW(T, id, member, of, raw, max)                                                      \
     {                                                                                              \
         id, MP_THRIFT_TO_LIST, offsetof(T, member##s), offsetof(T, member##_count),                \
-            offsetof(T, raw), of                                                                   \
+            offsetof(T, raw), of, max                                                              \
     }
 #define RAW(T, id, raw)                                                                            \
     {                                                                                              \
@@ -176,12 +178,12 @@ static const struct mp_thrift_shape order_shape =
 
 static const struct mp_thrift_rule file_rules[] = {
     AT(I32, struct mp_raw_file, 1, version),
-    LIST_RAW(struct mp_raw_file, 2, element, &element_shape, schema_raw),
+    LIST_RAW(struct mp_raw_file, 2, element, &element_shape, schema_raw, MP_PARQUET_NODES_MAX),
     AT(I64, struct mp_raw_file, 3, rows),
     LIST(struct mp_raw_file, 4, group, &group_shape),
-    LIST_RAW(struct mp_raw_file, 5, pair, &pair_shape, pairs_raw),
+    LIST_RAW(struct mp_raw_file, 5, pair, &pair_shape, pairs_raw, PAIRS_MAX),
     AT(TEXT, struct mp_raw_file, 6, created_by),
-    LIST_RAW(struct mp_raw_file, 7, order, &order_shape, orders_raw),
+    LIST_RAW(struct mp_raw_file, 7, order, &order_shape, orders_raw, MP_PARQUET_NODES_MAX),
     THERE(8), /* encryption_algorithm */
 };
 const struct mp_thrift_shape mp_raw_file_shape =

@@ -26,7 +26,8 @@ static const char *difference(const struct mp_parquet_node *a, const struct mp_p
         return "field id";
     if (!a->has_field_id && !mp_str_eq(a->name, b->name))
         return "name";
-    if (a->physical != b->physical || a->type_length != b->type_length)
+    if (a->physical != b->physical ||
+        (a->physical == MP_PHYSICAL_FIXED && a->type_length != b->type_length))
         return "physical type";
     if (!same_logical(&a->logical, &b->logical))
         return "logical type";
@@ -89,6 +90,14 @@ static enum mp_code check_paths(const struct mp_parquet_footer *footer, struct m
     return MP_OK;
 }
 
+/* Whether a column that is not the row ids has their field id or their name. */
+static bool takes_place_of_ids(const struct mp_parquet_node *node,
+                               const struct mp_parquet_join_options *options)
+{
+    return (node->has_field_id && node->field_id == options->row_id_field_id) ||
+           (node->parent == 0 && mp_str_eq(node->name, options->row_id_name));
+}
+
 static enum mp_code check_input(const struct mp_parquet_join_input *input,
                                 const struct mp_parquet_join_input *first,
                                 const struct mp_parquet_join_options *options, struct mp_err *err)
@@ -104,9 +113,11 @@ static enum mp_code check_input(const struct mp_parquet_join_input *input,
     if (mp_parquet_misses_field_ids(footer))
         return mp_err_set(err, MP_REFUSED, "a column has no field id");
     for (uint32_t i = 1; options->row_ids && i + own_ids < footer->node_count; i++)
-        if (footer->nodes[i].has_field_id && footer->nodes[i].field_id == options->row_id_field_id)
-            return mp_err_set(err, MP_REFUSED, "field id %d is not an INT64 column at the end",
-                              options->row_id_field_id);
+        if (takes_place_of_ids(&footer->nodes[i], options))
+            return mp_err_set(err, MP_REFUSED,
+                              "column %u has the name or field id (%d) of row ids, and is not "
+                              "an INT64 column at the end",
+                              i, options->row_id_field_id);
     if (options->row_ids && !own_ids &&
         (input->row_id_start < 0 ||
          __builtin_add_overflow(input->row_id_start, footer->rows, &last)))

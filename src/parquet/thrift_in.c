@@ -255,8 +255,13 @@ static void read_list(struct mp_thrift_in *in, struct mp_arena *arena,
                       const struct mp_thrift_rule *rule, char *ret)
 {
     uint32_t count = mp_thrift_in_list(in, MP_THRIFT_STRUCT, rule->of->bytes_min);
-    char *items = mp_arena_take(arena, (size_t)count * rule->of->size);
+    char *items;
 
+    if (rule->count_max && count > rule->count_max) {
+        fault(in, "%u of %s, at most %u are read", count, rule->of->name, rule->count_max);
+        return;
+    }
+    items = mp_arena_take(arena, (size_t)count * rule->of->size);
     for (uint32_t i = 0; i < count && !in->code; i++)
         mp_thrift_in_struct(in, arena, rule->of, items + (size_t)i * rule->of->size);
     memcpy(ret + rule->offset, &items, sizeof(items));

@@ -60,6 +60,7 @@ struct mp_thrift_rule {
     uint16_t offset, count_offset; /* in the struct read into */
     uint16_t raw_offset;           /* where the value's bytes go as a struct mp_str; 0: nowhere */
     const struct mp_thrift_shape *of;
+    uint32_t count_max; /* elements of a list; 0: as many as its bytes can hold */
 };
 
 /* A struct read into begins with a uint32_t `has`: bit 1 << id for every field that was there. */

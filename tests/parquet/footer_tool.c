@@ -1,7 +1,7 @@
 /* tests/parquet/footer_tool.c - what we read in a footer, and files joined, for judge_footer.py.
  *
- *     parquet-footer facts FILE...
- *     parquet-footer join OUT [--ids NAME FIELD_ID] [--sorted] [--window BYTES] FILE[:FIRST_ID]...
+ *     parquet-footer-tool facts FILE...
+ *     parquet-footer-tool join OUT [--ids NAME FIELD_ID] [--sorted] [--window BYTES] FILE[:ID]...
  *
  * facts prints one JSON object a line, texts and bounds in hex; what cannot be read gives an object
  * with "error". join prints the facts of OUT, or the error; its exit code is 0 in both cases.
@@ -292,6 +292,7 @@ int main(int argc, char **argv)
         return facts(argv + 2, argc - 2);
     if (argc > 3 && strcmp(argv[1], "join") == 0)
         return join(argv + 2, argv + argc);
-    fprintf(stderr, "usage: parquet-footer facts FILE... | join OUT [OPTION...] FILE[:ID]...\n");
+    fprintf(stderr,
+            "usage: parquet-footer-tool facts FILE... | join OUT [OPTION...] FILE[:ID]...\n");
     return 2;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Judges what we read in Parquet footers, and the files that we join, by pyarrow and DuckDB.
 
-    judge_footer.py PARQUET_FOOTER PARQUET_RANDOM [FILES]
+    judge_footer.py PARQUET_FOOTER_TOOL PARQUET_RANDOM [FILES]
 
 Files of every type, nested too, are written by pyarrow, DuckDB and our own writer, with and without
 dictionaries, statistics, page indexes and bloom filters, in several codecs and page versions. For
