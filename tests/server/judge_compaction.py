@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 """Deferred statistics and compaction of build/hoglaked, with pyarrow as writer and as judge.
 
-Every case is a function test_*(lake); arguments choose cases by a part of their name.
+Every case is a function test_*(lake); arguments choose cases by a part of their name. HOGLAKED_SEED
+repeats the times at which a server is killed.
 """
 import concurrent.futures
+import http.client
 import io
+import os
+import random
 import struct
 import sys
+import threading
 import time
 import traceback
 import urllib.parse
@@ -18,6 +23,8 @@ import pyarrow.parquet as pq
 import hoglaked
 import services
 
+SEED = int(os.environ.get("HOGLAKED_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
+DB = None
 BUCKET = "lake"
 ROW_ID, ROW_ID_FIELD = "_hog_row_id", b"2147483646"
 CODECS = ["snappy", "zstd", "none", "gzip", "lz4", "brotli"]
@@ -281,14 +288,64 @@ def test_nothing_is_left_behind(lake):
     assert kept == {f["path"] for f in lake.files()}, kept
 
 
+def compact_and_kill(lake, chance):
+    """Kills the server somewhere in a compaction, and starts it again."""
+    killer = threading.Timer(chance.random() * 0.06, lake.server.kill)
+    killer.start()
+    try:
+        lake.compact()
+    except (OSError, http.client.HTTPException):
+        pass
+    killer.join()
+    lake.server.start()
+
+
+def test_killed_compactions_leave_nothing_behind(lake):
+    chance = random.Random(SEED)
+    with hoglaked.started(lake.server.env["HOGLAKE_JDBC_URL"], lake.s3,
+                          HOGLAKE_COMPACTION_CLAIM_TTL_SECONDS="1",
+                          HOGLAKE_CLEANUP_CLAIM_LEASE_SECONDS="1") as lake.server:
+        for _ in range(15):
+            while len(lake.files()) < 8:
+                lake.append(6)
+            before = lake.all_rows()
+            compact_and_kill(lake, chance)
+            assert lake.all_rows() == before
+            check_totals(lake)
+        time.sleep(2.5)  # claims and tickets run out
+        lake.append(6)
+        lake.compact()
+        lake.ok("PATCH", lake.catalog + "/options", {"snapshot_retention_seconds": 1})
+        time.sleep(1.5)
+        before = lake.all_rows()
+        lake.append(6)
+        for task in ("expire", "cleanup"):
+            lake.ok("POST", lake.catalog + "/maintenance/%s?batch=10000" % task)
+        kept = {"s3://%s/%s" % (BUCKET, key) for key in lake.s3.keys(BUCKET, lake.prefix)}
+        assert kept == {f["path"] for f in lake.files()}, (SEED, kept)
+        after = lake.all_rows()
+        assert {key: after[key] for key in before} == before and len(after) == len(before) + 6
+
+
+def test_staged_objects_that_never_came_are_missing(lake):
+    path = "s3://%s/%snever.parquet" % (BUCKET, lake.prefix)
+    DB.query("hoglake", "INSERT INTO hog_file_removal (catalog_id, path, file_kind, reason,"
+             " scheduled_us) SELECT catalog_id, %s, 'data', 'compaction_staging', 0"
+             " FROM hog_catalog WHERE name = %s", path, lake.name)
+    result = lake.ok("POST", lake.catalog + "/maintenance/cleanup?batch=100")
+    assert (result["missing"], result["removed"]) == (1, 0), result
+
+
 def main():
+    global DB
     cases = [(name, value) for name, value in globals().items() if name.startswith("test_")]
     cases = [c for c in cases if not sys.argv[1:] or any(a in c[0] for a in sys.argv[1:])]
     passed = failed = 0
-    with services.postgres() as db, services.versitygw() as s3:
-        db.create_database("hoglake")
+    print("seed %d" % SEED)
+    with services.postgres() as DB, services.versitygw() as s3:
+        DB.create_database("hoglake")
         s3.create_bucket(BUCKET)
-        with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % db.port, s3,
+        with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % DB.port, s3,
                               HOGLAKE_HYDRATOR_MIN_FILE_BYTES="0") as server:
             for name, case in cases:
                 began = time.monotonic()

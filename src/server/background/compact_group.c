@@ -22,7 +22,7 @@
 
 /* --- what a join is asked for --- */
 
-static enum mp_code codec_of(struct mp_str name, enum mp_codec *ret)
+static enum mp_codec codec_of(struct mp_str name)
 {
     static const struct {
         const char *name;
@@ -33,26 +33,22 @@ static enum mp_code codec_of(struct mp_str name, enum mp_codec *ret)
                   {"uncompressed", MP_CODEC_NONE}};
 
     for (size_t i = 0; i < sizeof(codecs) / sizeof(*codecs); i++)
-        if (mp_str_eq(name, mp_str_c(codecs[i].name))) {
-            *ret = codecs[i].codec;
-            return MP_OK;
-        }
-    return MP_BAD_CONFIG;
+        if (mp_str_eq(name, mp_str_c(codecs[i].name)))
+            return codecs[i].codec;
+    assert(!"settings.c lets no other through");
+    return MP_CODEC_ZSTD;
 }
 
 struct mp_parquet_join_options mp_compact_options(const struct mp_server *server)
 {
-    struct mp_parquet_join_options options = {
+    return (struct mp_parquet_join_options){
         .created_by = MP_STR("hoglaked"),
         .row_ids = true,
         .row_id_name = MP_ROW_ID_NAME,
         .row_id_field_id = MP_ROW_ID_FIELD_ID,
-        .codec = MP_CODEC_ZSTD,
+        .codec = codec_of(server->settings->HOGLAKE_COMPACTION_CODEC),
         .level = (int)server->settings->HOGLAKE_COMPACTION_ZSTD_LEVEL,
     };
-
-    codec_of(server->settings->HOGLAKE_COMPACTION_CODEC, &options.codec);
-    return options;
 }
 
 struct mp_parquet_join_input mp_compact_input(const struct mp_compact_file *file)
