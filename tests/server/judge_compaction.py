@@ -5,6 +5,7 @@ Every case is a function test_*(lake); arguments choose cases by a part of their
 repeats the times at which a server is killed.
 """
 import concurrent.futures
+import decimal
 import http.client
 import io
 import os
@@ -152,6 +153,61 @@ def test_hydrator_reads_footers(lake):
     assert bound(stats, 2, "upper_bound") == "s00039"
     assert bound(stats, 3, "upper_bound") == 19.0
     assert stats[2]["null_count"] == 14 and stats[2]["value_count"] == 40
+
+
+TYPES = [  # column type, Arrow type, lowest and highest value, as the catalog shows them
+    ("boolean", pa.bool_(), [False, True], [False, True]),
+    ("int8", pa.int8(), [-128, 5], [-128, 5]),
+    ("int16", pa.int16(), [-3, 32767], [-3, 32767]),
+    ("int", pa.int32(), [-1, 305419896], [-1, 305419896]),
+    ("long", pa.int64(), [-2**63, 2**62], [-2**63, 2**62]),
+    ("uint8", pa.uint8(), [1, 255], [1, 255]),
+    ("uint16", pa.uint16(), [0, 65535], [0, 65535]),
+    ("uint32", pa.uint32(), [7, 4294967295], [7, 4294967295]),
+    ("uint64", pa.uint64(), [127, 2**64 - 1], [127, 2**64 - 1]),
+    ("float", pa.float32(), [-2.5, 1.0], [-2.5, 1.0]),
+    ("double", pa.float64(), [-1e300, 0.1], [-1e300, 0.1]),
+    ("date", pa.date32(), [-1, 20701], ["1969-12-31", "2026-09-05"]),
+    ("time", pa.time64("us"), [0, 49062123456], ["00:00", "13:37:42.123456"]),
+    ("timestamp_ms", pa.timestamp("ms"), [0, 1788609600123],
+     ["1970-01-01T00:00", "2026-09-05T12:00:00.123"]),
+    ("timestamp", pa.timestamp("us"), [0, 1788609600000500],
+     ["1970-01-01T00:00", "2026-09-05T12:00:00.000500"]),
+    ("timestamp_ns", pa.timestamp("ns"), [0, 1788609600123456789],
+     ["1970-01-01T00:00", "2026-09-05T12:00:00.123456789"]),
+    ("timestamptz", pa.timestamp("us", "UTC"), [0, 1788609600000000],
+     ["1970-01-01T00:00:00Z", "2026-09-05T12:00:00Z"]),
+    ("string", pa.string(), ["", "h\u00e9llo"], ["", "h\u00e9llo"]),
+    ("binary", pa.binary(), [b"\x00", b"\x00\x01\xff"], ["AA==", "AAH/"]),
+    ("uuid", pa.binary(16), [b"\0" * 16, bytes.fromhex("f79c3e09677c4bbda4793f349cb785e7")],
+     ["00000000-0000-0000-0000-000000000000", "f79c3e09-677c-4bbd-a479-3f349cb785e7"]),
+    ("decimal", pa.decimal128(10, 2), [decimal.Decimal("-1.28"), decimal.Decimal("12.34")],
+     [-1.28, 12.34]),
+    ("long", pa.int32(), [-7, 7], [-7, 7]),             # promoted after the file was written
+    ("double", pa.float32(), [-0.5, 0.5], [-0.5, 0.5]),  # the same
+    ("timestamp", pa.timestamp("ns"), [0, 1], [None, None]),  # means something else
+    ("int", pa.date32(), [0, 1], [None, None]),
+]
+
+
+def test_bounds_of_every_type(lake):
+    columns = [dict({"name": "c%d" % i, "type": kind},
+                    **({"type_params": {"precision": 10, "scale": 2}} if kind == "decimal" else {}))
+               for i, (kind, _, _, _) in enumerate(TYPES)]
+    lake = Lake(lake.server, lake.s3, columns)
+    schema = pa.schema([pa.field("c%d" % i, kind,
+                                 metadata={b"PARQUET:field_id": b"%d" % (i + 1)})
+                        for i, (_, kind, _, _) in enumerate(TYPES)])
+    arrays = [pa.array([values[1], None, values[0]], kind) if not pa.types.is_temporal(kind) else
+              pa.array([values[1], None, values[0]],
+                       pa.int32() if pa.types.is_date32(kind) else pa.int64()).cast(kind)
+              for _, kind, values, _ in TYPES]
+    lake.register(lake.write(pa.Table.from_arrays(arrays, schema=schema)))
+    lake.wait_state("provided")
+    stats = lake.scan("?include=column_stats")[0]["data_file"]["column_stats"]
+    for i, (kind, arrow, _, shown) in enumerate(TYPES):
+        got = [bound(stats, i + 1, which) for which in ("lower_bound", "upper_bound")]
+        assert got == shown, (kind, arrow, got, shown)
 
 
 def test_hydrator_does_without_a_footer_size(lake):
