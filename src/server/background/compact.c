@@ -1,11 +1,13 @@
 /* server/background/compact.c - which files are joined. See compact_priv.h and callouts.h.
  *
  * A bucket is what may stand in one file: a table, a partition spec, a partition. Of each bucket
- * the smallest files are looked at, as many as fit the target; those of one schema make a group,
- * and a group is joined byte for byte, so nothing is decoded. What would have to be decoded is left
- * alone and counted: tables with a sort order, files with a deletion vector, files whose schema
- * nothing else has. Buckets come in random order, so one that can never be compacted does not stand
- * in front of the others.
+ * the smallest files are looked at, as many as fit the target, but none that is larger than all
+ * before it together: so a file is written again only when what joins it is about as large, and the
+ * work for a file grows with the logarithm of the files. Those of one schema make a group, and a
+ * group is joined byte for byte, so nothing is decoded. What would have to be decoded is left alone
+ * and counted: tables with a sort order, files with a deletion vector, files whose schema nothing
+ * else has. Buckets come in random order, so one that can never be compacted does not stand in
+ * front of the others.
  */
 #include "server/background/compact_priv.h"
 
@@ -78,7 +80,7 @@ static enum mp_code read_files(struct compaction *compaction, const struct bucke
     struct mp_call *call = compaction->call;
     const struct mp_server_settings *settings = call->server->settings;
     struct mp_v ids = {.type = MP_PG_INT8_ARRAY, .text = bucket->file_ids};
-    int64_t left = settings->HOGLAKE_COMPACTION_TARGET_BYTES, largest = 0;
+    int64_t taken = 0, largest = 0;
     uint32_t number, rows;
     enum mp_code code = mp_call_sql(call);
 
@@ -93,9 +95,10 @@ static enum mp_code read_files(struct compaction *compaction, const struct bucke
     for (uint32_t i = 0; i < rows; i++) {
         int64_t bytes = mp_sql_int(call->sql, number, i, 3, 0);
 
-        if (bytes > left)
+        if (bytes > settings->HOGLAKE_COMPACTION_TARGET_BYTES - taken ||
+            (ret->count >= settings->HOGLAKE_COMPACTION_MIN_INPUT_FILES && bytes > taken))
             break;
-        left -= bytes;
+        taken += bytes;
         largest = bytes;
         ret->files[ret->count++] = (struct mp_compact_file){
             .file_id = mp_sql_int(call->sql, number, i, 0, 0),
@@ -110,6 +113,7 @@ static enum mp_code read_files(struct compaction *compaction, const struct bucke
     }
     if (ret->count < group_files_min(settings, largest))
         ret->count = 0;
+    assert(taken <= settings->HOGLAKE_COMPACTION_TARGET_BYTES);
     return MP_OK;
 }
 
