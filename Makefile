@@ -13,7 +13,7 @@ all: build/build.ninja
 
 build/build.ninja: meson.build
 	@command -v meson >/dev/null || tools/setup build
-	@meson setup build -Doptimization=3 -Dprefix=$(PREFIX) >build.log 2>&1 || \
+	@meson setup build -Doptimization=3 >build.log 2>&1 || \
 	    { cat build.log; echo "tools/setup build installs what is missing"; exit 1; }
 	@rm -f build.log
 
@@ -43,6 +43,7 @@ format-check:
 	@tools/format --check
 
 install: all
+	@meson setup --reconfigure build -Dprefix=$(PREFIX) >/dev/null
 	@meson install -C build --no-rebuild --destdir "$(DESTDIR)"
 
 # Keeps what tools/setup fetched; distclean does not.

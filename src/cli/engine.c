@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/http.h"
+#include "obs/otlp.h"
 #include "pipeline/include_poll.h"
 
 #include <pthread.h>
@@ -18,6 +19,7 @@ struct mp_engine {
     const struct mp_config *config;
     struct mp_env env;
     struct mp_log *log;
+    struct mp_otlp *otlp; /* NULL: lines go to the log's descriptor only */
     struct mp_metrics *metrics;
     struct mp_health *health;
     struct mp_pipeline *pipeline;
@@ -179,6 +181,40 @@ static void tell_settings(struct mp_engine *engine)
                MP_STR_ARG(config->warnings[i]));
 }
 
+/* --- log export ----------------------------------------------------------------------------- */
+
+static enum mp_code open_otlp(struct mp_engine *engine, struct mp_err *err)
+{
+    const struct mp_config *config = engine->config;
+    const struct mp_config_telemetry *telemetry = &config->telemetry;
+    const struct mp_otlp_attribute resource[] = {
+        {MP_STR("service.name"), MP_STR("millpond")},
+        {MP_STR("service.namespace"), telemetry->namespace_name},
+        {MP_STR("service.version"), telemetry->version},
+        {MP_STR("service.instance.id"), telemetry->instance_id},
+        {MP_STR("messaging.system"), MP_STR("kafka")},
+        {MP_STR("messaging.destination.name"), engine->options.topic},
+        {MP_STR("messaging.kafka.consumer.group"), engine->options.group},
+        {MP_STR("millpond.ducklake.table"), config->table},
+        {MP_STR("millpond.ducklake.data_path"), config->data_path},
+    };
+    struct mp_otlp_options options = {
+        .url = telemetry->endpoint.data,
+        .token = telemetry->token,
+        .resource = resource,
+        .resource_count = sizeof(resource) / sizeof(*resource),
+        .more = telemetry->attributes,
+    };
+    enum mp_code code;
+
+    if (!telemetry->token.size)
+        return MP_OK;
+    code = mp_otlp_open(&options, &engine->env, engine->log, engine->metrics, err, &engine->otlp);
+    if (!code)
+        mp_log_set_sink(engine->log, mp_otlp_sink(engine->otlp));
+    return code;
+}
+
 static enum mp_code open_http(struct mp_engine *engine, struct mp_err *err)
 {
     enum mp_code code;
@@ -222,8 +258,10 @@ enum mp_code mp_engine_open(const struct mp_engine_options *options, struct mp_e
     engine->keep = filter_options(config, &config->keep);
     engine->drop = filter_options(config, &config->drop);
     engine->pipeline = pipeline_of(engine);
+    code = open_otlp(engine, err);
     tell_settings(engine);
-    code = options->http ? open_http(engine, err) : MP_OK;
+    if (!code && options->http)
+        code = open_http(engine, err);
     if (code)
         mp_engine_close(engine);
     else
@@ -332,6 +370,8 @@ void mp_engine_close(struct mp_engine *engine)
     mp_include_poll_close(engine->include);
     mp_http_server_close(engine->http);
     mp_pipeline_free(engine->pipeline);
+    mp_log_set_sink(engine->log, NULL);
+    mp_otlp_close(engine->otlp);
     mp_health_free(engine->health);
     mp_metrics_free(engine->metrics);
     mp_log_free(engine->log);

@@ -2,6 +2,7 @@
 #include "cli/kafka.h"
 
 #include "base/mem.h"
+#include "cli/msk_iam.h"
 #include "kafka/rdkafka_stats.h"
 #include "kafka/source_rdkafka.h"
 
@@ -75,12 +76,15 @@ static enum mp_code open_source(const struct mp_config *config, struct mp_kafka_
         .on_error = door ? on_error : NULL,
         .on_log = door ? on_log : drop_log,
     };
-    enum mp_code code;
+    enum mp_code code = MP_OK;
 
+    if (mp_msk_iam_wanted(kafka))
+        code = mp_msk_iam_open(kafka, env, err, &options.token);
     for (uint32_t i = 0; i < kafka->passthrough_count; i++)
         settings[i] = (struct mp_source_setting){kafka->passthrough[i].key.data,
                                                  kafka->passthrough[i].value.data};
-    code = mp_source_rdkafka_open(&options, env, err, ret);
+    if (!code)
+        code = mp_source_rdkafka_open(&options, env, err, ret); /* takes options.token */
     mp_free(settings);
     return code;
 }

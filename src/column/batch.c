@@ -144,6 +144,7 @@ void mp_batch_free(struct mp_batch *batch)
     mp_buf_fini(&batch->scratch);
     mp_free(batch->builders);
     mp_free(batch->by_key);
+    mp_free(batch->sights);
     mp_free(batch->by_name);
     mp_free(batch->rescued);
     mp_free(batch->add);
@@ -173,6 +174,7 @@ void mp_batch_rescue(struct mp_batch *batch, uint32_t row, struct mp_str name,
         batch->rescued_disorder = true;
     mp_buf_clear(&batch->scratch);
     mp_cast_rescue(field, &batch->scratch);
+    batch->rescued_bytes += batch->scratch.size + name.size;
     batch->rescued[batch->rescued_count++] = (struct mp_rescued){
         .row = row,
         .waits = waits,
@@ -231,6 +233,9 @@ static void grow_keys(struct mp_batch *batch, uint32_t key)
     batch->by_key = mp_realloc(batch->by_key, want * sizeof(*batch->by_key));
     memset(batch->by_key + batch->key_capacity, 0,
            (want - batch->key_capacity) * sizeof(*batch->by_key));
+    batch->sights = mp_realloc(batch->sights, want * sizeof(*batch->sights));
+    memset(batch->sights + batch->key_capacity, 0,
+           (want - batch->key_capacity) * sizeof(*batch->sights));
     batch->key_capacity = want;
 }
 
@@ -256,6 +261,19 @@ static void claim_columns(struct mp_batch *batch, const struct mp_json *json,
     }
 }
 
+/* Looks a key up and remembers when the batch first saw it, if only with a null: new columns come
+ * in that order. */
+static void meet_key(struct mp_batch *batch, struct mp_str name, const struct mp_json_field *field)
+{
+    uint32_t slot = look_up(batch, name, field->kind == MP_JSON_NULL);
+
+    if (!batch->sights[field->key])
+        batch->sights[field->key] = ++batch->sight_count;
+    if (slot >= KEY_BUILDER && !batch->builders[slot - KEY_BUILDER].sight)
+        batch->builders[slot - KEY_BUILDER].sight = batch->sights[field->key];
+    batch->by_key[field->key] = slot;
+}
+
 /* Finds every key's slot before any value is stored, so that two spellings of one column are seen
  * in time. */
 static void look_up_keys(struct mp_batch *batch, const struct mp_json *json,
@@ -267,8 +285,7 @@ static void look_up_keys(struct mp_batch *batch, const struct mp_json *json,
         if (__builtin_expect(field->key >= batch->key_capacity, 0))
             grow_keys(batch, field->key);
         if (__builtin_expect(batch->by_key[field->key] == KEY_NEW, 0))
-            batch->by_key[field->key] =
-                look_up(batch, mp_json_key_name(json, field->key), field->kind == MP_JSON_NULL);
+            meet_key(batch, mp_json_key_name(json, field->key), field);
     }
 }
 
@@ -345,19 +362,26 @@ uint32_t mp_batch_rows(const struct mp_batch *batch)
     return batch->rows;
 }
 
+size_t mp_batch_own_bytes(const struct mp_batch *batch)
+{
+    size_t bytes = batch->arena.bytes + batch->rescued_bytes +
+                   batch->rescued_capacity * sizeof(*batch->rescued) +
+                   batch->builder_capacity * sizeof(*batch->builders) +
+                   (2 * batch->key_capacity + batch->name_capacity) * sizeof(uint32_t);
+
+    for (uint32_t i = 0; i < batch->builder_count; i++)
+        bytes += (batch->builders[i].validity.capacity + batch->builders[i].integers.capacity) *
+                 sizeof(uint64_t);
+    return bytes;
+}
+
 size_t mp_batch_bytes(const struct mp_batch *batch)
 {
-    size_t bytes = batch->arena.bytes + batch->rescued_capacity * sizeof(*batch->rescued) +
-                   batch->builder_capacity * sizeof(*batch->builders) +
-                   (batch->key_capacity + batch->name_capacity) * sizeof(uint32_t);
+    size_t bytes = mp_batch_own_bytes(batch);
 
-    for (uint32_t i = 0; i < batch->builder_count; i++) {
-        const struct mp_builder *builder = &batch->builders[i];
-
-        bytes += (builder->validity.capacity + builder->integers.capacity) * sizeof(uint64_t);
-        for (const struct mp_segment *at = builder->list.first; at; at = at->next)
+    for (uint32_t i = 0; i < batch->builder_count; i++)
+        for (const struct mp_segment *at = batch->builders[i].list.first; at; at = at->next)
             bytes += sizeof(*at) + at->capacity;
-    }
     return bytes;
 }
 

@@ -72,8 +72,10 @@ void mp_batch_set_text(struct mp_batch *batch, uint32_t column, struct mp_str te
 void mp_batch_row_end(struct mp_batch *batch);
 
 uint32_t mp_batch_rows(const struct mp_batch *batch);
-/* Memory held, segments and arena. */
+/* Memory held: segments of the pool, and what is beside them (names, bitmaps, rescued texts, which
+ * count twice since the seal writes them once more). */
 size_t mp_batch_bytes(const struct mp_batch *batch);
+size_t mp_batch_own_bytes(const struct mp_batch *batch);
 /* What the same rows would take as Arrow buffers: 8 bytes an int64, double or timestamp, 16 a
  * UUID, a bit a boolean, 4 and its bytes a text, a bit a row for columns with nulls. FLUSH_SIZE is
  * compared with this. */
@@ -84,7 +86,9 @@ uint32_t mp_batch_column_count(const struct mp_batch *batch);
 
 /* What the table must get before the batch can be encoded; lent until the next plan or free. */
 struct mp_batch_plan {
-    const struct mp_pin *add; /* new columns in order, with their types */
+    /* new columns with their types, in the order in which their keys were first seen; then pinned
+     * ones that were not seen, then the pipeline's own */
+    const struct mp_pin *add;
     uint32_t add_count;
     const int32_t *widen; /* field ids of BIGINT columns that have seen fractions */
     uint32_t widen_count;

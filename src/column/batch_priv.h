@@ -39,6 +39,7 @@ struct mp_builder {
     int32_t field_id;    /* 0: not known yet */
     uint8_t lane;
     bool live, pinned, seen; /* seen: the key was there, if only with nulls */
+    uint32_t sight;          /* its key was the n-th that the batch saw; 0: not seen */
     uint32_t values;
     struct mp_bits validity; /* over rows */
     struct mp_bits integers; /* MIXED: over values; set: an int64 */
@@ -66,12 +67,14 @@ struct mp_batch {
     bool sealed;
 
     uint32_t *by_key; /* key of the scanner -> slot, see batch.c */
-    uint32_t key_capacity;
+    uint32_t *sights; /* key of the scanner -> n-th that was seen, 0: not yet */
+    uint32_t key_capacity, sight_count;
     uint32_t *by_name; /* hash of names -> builder + 1 */
     uint32_t name_capacity;
 
     struct mp_rescued *rescued;
     uint32_t rescued_count, rescued_capacity;
+    size_t rescued_bytes;  /* of their texts: the seal copies them into segments */
     bool rescued_disorder; /* an entry came for an earlier row */
     uint64_t rescued_by[MP_RESCUE_REASONS];
 

@@ -55,6 +55,38 @@ static bool rescues_something(const struct mp_batch *batch)
     return false;
 }
 
+/* Seen first comes first; what was not seen (sight 0, which wraps) comes last, as it was pinned. */
+static int by_sight(const void *a, const void *b)
+{
+    const struct mp_builder *left = *(const struct mp_builder *const *)a;
+    const struct mp_builder *right = *(const struct mp_builder *const *)b;
+    uint32_t left_sight = left->sight - 1, right_sight = right->sight - 1;
+
+    if (left_sight != right_sight)
+        return left_sight < right_sight ? -1 : 1;
+    return left < right ? -1 : left > right;
+}
+
+/* Writes the new columns that the batch's fields and pins want; gives their number. */
+static uint32_t add_in_order(struct mp_batch *batch, const struct mp_schema *live)
+{
+    const struct mp_builder **order = mp_alloc_array(batch->builder_count, sizeof(*order));
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < batch->builder_count; i++) {
+        const struct mp_builder *builder = &batch->builders[i];
+
+        if (!builder->live && (builder->values || (builder->pinned && !live)) &&
+            !live_column(batch, live, builder->name))
+            order[count++] = builder;
+    }
+    qsort(order, count, sizeof(*order), by_sight);
+    for (uint32_t i = 0; i < count; i++)
+        batch->add[i] = (struct mp_pin){order[i]->name, mp_builder_type(order[i])};
+    mp_free(order);
+    return count;
+}
+
 enum mp_code mp_batch_plan(struct mp_batch *batch, const struct mp_schema *live, struct mp_err *err,
                            struct mp_batch_plan *ret)
 {
@@ -84,9 +116,8 @@ enum mp_code mp_batch_plan(struct mp_batch *batch, const struct mp_schema *live,
             batch->widen[plan.widen_count++] = column->field_id;
         else if (column)
             builder->field_id = column->field_id;
-        else if (builder->values || (builder->pinned && !live))
-            batch->add[plan.add_count++] = (struct mp_pin){builder->name, mp_builder_type(builder)};
     }
+    plan.add_count = add_in_order(batch, live);
     if (wants_stamp(batch) && !live_column(batch, live, batch->options.inserted_at_name))
         batch->add[plan.add_count++] =
             (struct mp_pin){batch->options.inserted_at_name, MP_TYPE(TIMESTAMPTZ)};

@@ -144,6 +144,8 @@ enum mp_code mp_read_variants(struct mp_reader *r);
 enum mp_code mp_read_rescue(struct mp_reader *r);
 enum mp_code mp_read_quarantine(struct mp_reader *r);
 enum mp_code mp_read_include(struct mp_reader *r); /* behind the filters */
+/* Whether these can stand in an HTTP header (include.c). An empty name: only value is looked at. */
+bool mp_header_ok(struct mp_str name, struct mp_str value);
 
 /* --- partition keys (partition.c): pure ----------------------------------------------------- */
 

@@ -13,7 +13,7 @@ static enum mp_code check_include_alone(struct mp_reader *r)
     return MP_OK;
 }
 
-static bool header_ok(struct mp_str name, struct mp_str value)
+bool mp_header_ok(struct mp_str name, struct mp_str value)
 {
     bool ok = true;
 
@@ -69,7 +69,7 @@ enum mp_code mp_read_include(struct mp_reader *r)
     if (include->header_name.size && !include->header_value.size)
         return mp_read_alone(r, MP_SET_MILLPOND_INCLUDE_VALUES_AUTH_HEADER_NAME,
                              MP_SET_MILLPOND_INCLUDE_VALUES_AUTH_TOKEN);
-    if (!header_ok(include->header_name, include->header_value))
+    if (!mp_header_ok(include->header_name, include->header_value))
         return mp_err_set(r->err, MP_BAD_CONFIG,
                           "MILLPOND_INCLUDE_VALUES_AUTH_HEADER_NAME or its token (whose value is "
                           "not shown) cannot stand in an HTTP header");

@@ -285,7 +285,18 @@ static enum mp_code read_telemetry(struct mp_reader *r)
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && !code; i++)
         code = mp_read_text(r, texts[i].id, texts[i].ret);
-    return code;
+    if (code || !telemetry->token.size)
+        return code;
+    if (!mp_header_ok(MP_STR(""), telemetry->token))
+        return mp_err_set(
+            r->err, MP_BAD_CONFIG,
+            "POSTHOG_PROJECT_TOKEN (whose value is not shown) cannot stand in an HTTP "
+            "header");
+    if (!mp_str_starts(telemetry->endpoint, MP_STR("http://")) &&
+        !mp_str_starts(telemetry->endpoint, MP_STR("https://")))
+        return mp_read_fault(r, MP_SET_POSTHOG_LOGS_ENDPOINT,
+                             "an address that begins with http:// or https://");
+    return MP_OK;
 }
 
 /* --- without effect -------------------------------------------------------------------------- */

@@ -242,8 +242,6 @@ enum mp_code mp_read_variants(struct mp_reader *r)
                            suffix))
             return mp_read_fault(r, MP_SET_MILLPOND_VARIANT_COLUMNS,
                                  "source columns, whose names do not end in _variant");
-    mp_config_warn(r, "MILLPOND_VARIANT_COLUMNS: companion columns are not written by this "
-                      "version; the columns themselves are");
     ducklake->variant_columns = list;
     ducklake->variant_column_count = count;
     return MP_OK;

@@ -56,6 +56,25 @@ static void log_line(const rd_kafka_t *rk, int level, const char *facility, cons
     rdk->options.on_log(rdk->options.self, level, text);
 }
 
+static void token_event(rd_kafka_t *rk, const char *config, void *self)
+{
+    struct mp_rdkafka *rdk = self;
+    const struct mp_source_token *token = &rdk->options.token;
+    struct mp_buf text = MP_BUF_INIT(MP_SOURCE_TOKEN_BYTES_MAX);
+    const char *principal = "";
+    struct mp_err err = {0};
+    char fault[384];
+    int64_t end_ms = 0;
+
+    (void)config;
+    if (token->make(token->self, &text, &end_ms, &principal, &err))
+        rd_kafka_oauthbearer_set_token_failure(rk, err.text);
+    else if (rd_kafka_oauthbearer_set_token(rk, mp_buf_c(&text), end_ms, principal, NULL, 0, fault,
+                                            sizeof(fault)))
+        rd_kafka_oauthbearer_set_token_failure(rk, fault);
+    mp_buf_fini(&text);
+}
+
 enum mp_code mp_rdkafka_read_topic(struct mp_rdkafka *rdk, uint32_t wait_ms, struct mp_err *err,
                                    uint32_t *ret)
 {
@@ -157,6 +176,8 @@ static void source_close(struct mp_source *source)
         rd_kafka_topic_destroy(rdk->rkt);
     if (rdk->rk)
         rd_kafka_destroy_flags(rdk->rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE); /* in no group */
+    if (rdk->options.token.free) /* the client, which calls it, is gone */
+        rdk->options.token.free(rdk->options.token.self);
     mp_free(rdk->messages);
     mp_free(rdk->items);
     mp_free(rdk->lost);
@@ -214,8 +235,11 @@ enum mp_code mp_source_rdkafka_open(const struct mp_source_rdkafka_options *opti
     assert(options->replica_count > 0);
     assert(options->ordinal < options->replica_count);
     code = mp_rdkafka_conf(&full, err, &conf);
-    if (code)
+    if (code) {
+        if (full.token.free)
+            full.token.free(full.token.self);
         return code;
+    }
     rdk = mp_alloc(sizeof(*rdk));
     rdk->source.driver = &driver;
     rdk->options = full;
@@ -229,12 +253,20 @@ enum mp_code mp_source_rdkafka_open(const struct mp_source_rdkafka_options *opti
         rd_kafka_conf_set_stats_cb(conf, stats_event);
     if (options->on_log)
         rd_kafka_conf_set_log_cb(conf, log_line);
+    if (options->token.make) {
+        rd_kafka_conf_set_oauthbearer_token_refresh_cb(conf, token_event);
+        rd_kafka_conf_enable_sasl_queue(conf, 1);
+    }
     rdk->rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, text, sizeof(text));
     if (!rdk->rk) {
         rd_kafka_conf_destroy(conf);
         source_close(&rdk->source);
         return mp_err_set(err, MP_BAD_CONFIG, "kafka client: %s", text);
     }
+    /* Tokens are made in the client's background thread: the first call of ours, for the topic's
+     * partitions, already waits for one. */
+    if (options->token.make)
+        rd_kafka_error_destroy(rd_kafka_sasl_background_callbacks_enable(rdk->rk));
     rdk->rkt = rd_kafka_topic_new(rdk->rk, options->topic, NULL);
     if (!rdk->rkt) {
         source_close(&rdk->source);

@@ -13,12 +13,14 @@
  *         group, a topic that is still unknown after topic_grace_ms; MP_IO and MP_TIMEOUT for all
  *         that may heal by itself.
  * Threads as source.h says. on_stats and on_error are called from within partitions, seek and
- *         poll; on_log also from the client's own threads, several at once.
+ *         poll; on_log also from the client's own threads, several at once; token.make from one of
+ *         them.
  * After   librdkafka 2.0.2 CONFIGURATION.md and rdkafka.h.
  */
 #ifndef MP_KAFKA_SOURCE_RDKAFKA_H
 #define MP_KAFKA_SOURCE_RDKAFKA_H
 
+#include "base/buf.h"
 #include "base/env.h"
 #include "kafka/source.h"
 
@@ -26,6 +28,19 @@
 struct mp_source_setting {
     const char *name, *value;
 };
+
+/* Who makes tokens where the client signs in by SASL/OAUTHBEARER. `make` is called whenever one is
+ * wanted, from a thread of the client's own: it adds the token's text and says when it ends
+ * (milliseconds since 1970) and whose it is (good until the next call). After a fault the client
+ * asks again in 10 s. */
+struct mp_source_token {
+    void *self;
+    enum mp_code (*make)(void *self, struct mp_buf *ret_text, int64_t *ret_end_ms,
+                         const char **ret_principal, struct mp_err *err);
+    void (*free)(void *self); /* NULL: nothing to free */
+};
+
+#define MP_SOURCE_TOKEN_BYTES_MAX (128 * 1024)
 
 /* What is set, later ones win: bootstrap and client id; settings; group id, no automatic commit,
  * fetch_bytes_min, fetch_wait_ms_max, max.poll.interval.ms, stats_interval_ms. The sizes of a
@@ -39,9 +54,10 @@ struct mp_source_rdkafka_options {
     uint32_t topic_grace_ms;       /* an unknown topic may still come; 0: 30 s */
     const struct mp_source_setting *settings;
     uint32_t setting_count;
-    void *self;                                       /* for the three below, each may be NULL */
-    void (*on_stats)(void *self, struct mp_str json); /* see rdkafka_stats.h */
-    void (*on_error)(void *self, const char *text);   /* one more error, for counting */
+    struct mp_source_token token; /* make NULL: none. Taken by open, also where that fails. */
+    void *self;                   /* for the three below, each may be NULL */
+    void (*on_stats)(void *self, struct mp_str json);        /* see rdkafka_stats.h */
+    void (*on_error)(void *self, const char *text);          /* one more error, for counting */
     void (*on_log)(void *self, int level, const char *text); /* level: syslog(3), 0 to 7 */
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "obs/utf8.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -27,7 +28,8 @@ struct mp_log {
     struct mp_log_options options;
     const struct mp_env *env;
     char *ordinal;
-    pthread_mutex_t lock; /* held for the write */
+    pthread_mutex_t lock; /* held for the write, and over what follows */
+    const struct mp_log_sink *sink;
 };
 
 static const char *level_name(enum mp_log_level level)
@@ -63,28 +65,6 @@ void mp_log_free(struct mp_log *log)
     mp_free(log);
 }
 
-/* Bytes of the UTF-8 sequence that begins at text (RFC 3629, section 4), 0 where there is none;
- * *ret is its code point. */
-static size_t utf8_next(const unsigned char *text, size_t size, uint32_t *ret)
-{
-    static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
-    unsigned char lead = text[0];
-    size_t length = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-    uint32_t point = length == 1 ? lead : lead & (0x7fu >> length);
-
-    if ((lead >= 0x80 && lead < 0xc2) || lead > 0xf4 || length > size)
-        return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-        point = point << 6 | (text[i] & 0x3f);
-    }
-    if (point < least[length] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
-        return 0;
-    *ret = point;
-    return length;
-}
-
 /* A JSON string of ASCII only; a byte that is no UTF-8 becomes U+FFFD. (RFC 8259, section 7) */
 static void add_json(struct mp_buf *buf, struct mp_str text)
 {
@@ -94,7 +74,7 @@ static void add_json(struct mp_buf *buf, struct mp_str text)
     mp_buf_add_byte(buf, '"');
     while (left) {
         uint32_t point = 0;
-        size_t length = utf8_next(at, left, &point);
+        size_t length = mp_obs_utf8_next(at, left, &point);
 
         if (!length) {
             mp_buf_add_c(buf, "\\ufffd");
@@ -125,7 +105,7 @@ static void add_plain(struct mp_buf *buf, struct mp_str text)
 
     while (left) {
         uint32_t point = 0;
-        size_t length = utf8_next(at, left, &point);
+        size_t length = mp_obs_utf8_next(at, left, &point);
 
         if (!length || point < 0x20 || point == 0x7f) {
             length = 1;
@@ -186,10 +166,9 @@ static void add_text_line(struct mp_buf *buf, int64_t wall_us, enum mp_log_level
     mp_buf_add_byte(buf, '\n');
 }
 
-/* A log that cannot be written has nobody to tell: the line is gone. */
+/* A log that cannot be written has nobody to tell: the line is gone. Under the lock. */
 static void write_line(struct mp_log *log, const char *data, size_t size)
 {
-    pthread_mutex_lock(&log->lock);
     while (size) {
         ssize_t written = write(log->options.fd, data, size);
 
@@ -200,6 +179,12 @@ static void write_line(struct mp_log *log, const char *data, size_t size)
         data += written;
         size -= (size_t)written;
     }
+}
+
+void mp_log_set_sink(struct mp_log *log, const struct mp_log_sink *sink)
+{
+    pthread_mutex_lock(&log->lock);
+    log->sink = sink;
     pthread_mutex_unlock(&log->lock);
 }
 
@@ -210,6 +195,7 @@ log_line(struct mp_log *log, enum mp_log_level level, const char *logger,
     struct mp_buf message = MP_BUF_INIT(TEXT_BYTES_MAX);
     struct mp_buf line =
         MP_BUF_INIT((size_t)TEXT_BYTES_MAX * ESCAPE_BYTES_MAX * (field_count + 1) + HEAD_BYTES_MAX);
+    int64_t now_us = mp_now_wall_us(log->env);
     va_list again;
     int length;
 
@@ -223,12 +209,16 @@ log_line(struct mp_log *log, enum mp_log_level level, const char *logger,
     }
     va_end(again);
     if (log->options.json)
-        add_json_line(&line, mp_now_wall_us(log->env), level, logger, mp_buf_str(&message), fields,
-                      field_count);
+        add_json_line(&line, now_us, level, logger, mp_buf_str(&message), fields, field_count);
     else
-        add_text_line(&line, mp_now_wall_us(log->env), level, logger, log->options.ordinal,
-                      mp_buf_str(&message));
+        add_text_line(&line, now_us, level, logger, log->options.ordinal, mp_buf_str(&message));
+    pthread_mutex_lock(&log->lock);
     write_line(log, line.data, line.size);
+    if (log->sink)
+        log->sink->line(log->sink->self,
+                        &(struct mp_log_line){now_us, level, logger, mp_buf_str(&message), fields,
+                                              field_count});
+    pthread_mutex_unlock(&log->lock);
     mp_buf_fini(&line);
     mp_buf_fini(&message);
 }

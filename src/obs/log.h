@@ -27,11 +27,31 @@ struct mp_log_field {
     struct mp_str text;
 };
 
+/* One line before it is printed; all borrowed for the call. */
+struct mp_log_line {
+    int64_t wall_us;
+    enum mp_log_level level;
+    const char *logger;
+    struct mp_str message;
+    const struct mp_log_field *fields;
+    uint32_t field_count;
+};
+
+/* Where lines go beside the descriptor. `line` is called for each line that is written, one at a
+ * time, from the thread that logs: it neither waits nor logs. */
+struct mp_log_sink {
+    void *self;
+    void (*line)(void *self, const struct mp_log_line *line);
+};
+
 struct mp_log;
 
 /* Borrows env until free. */
 struct mp_log *mp_log_new(const struct mp_log_options *options, const struct mp_env *env);
 void mp_log_free(struct mp_log *log);
+/* One more place for lines; NULL: no more. When it returns, the one before is not called any more.
+ * Borrows sink until then. */
+void mp_log_set_sink(struct mp_log *log, const struct mp_log_sink *sink);
 
 /* logger: "millpond.main" and the like. log NULL drops the line. */
 void mp_log(struct mp_log *log, enum mp_log_level level, const char *logger, const char *format,

@@ -20,6 +20,7 @@ enum {
     TURN_MS_MAX = 200,          /* a stop is seen within this */
     SERVE_MS = 20,              /* between two looks at publish */
     PARTS_MS = 30000,           /* between two looks for new partitions */
+    LAG_MS = 5000,              /* between two settings of the lag gauges */
     KEY_BYTES_MAX = 4 << 20,    /* of the scanner's key table, at the start of a batch */
     BUDGET_BYTES_MIN = 8 << 20, /* however small the flush size is */
     PUBLISH_STUCK_MS = 480000,  /* one attempt may last so long before we are not alive */
@@ -35,7 +36,8 @@ static uint64_t budget_bytes(const struct mp_pipeline *p)
 
 static uint64_t held_bytes(struct mp_pipeline *p)
 {
-    return mp_segment_pool_bytes(p->pool) + atomic_load(&p->compressed_bytes);
+    return mp_segment_pool_bytes(p->pool) + atomic_load(&p->compressed_bytes) +
+           mp_batch_own_bytes(p->batch);
 }
 
 static void batch_new(struct mp_pipeline *p)
@@ -63,7 +65,38 @@ static void batch_new(struct mp_pipeline *p)
     p->batch_since_us = 0;
 }
 
-/* Publish moves, or is idle: then the process is alive. */
+/* The first offset of a partition that is not published yet. */
+static int64_t published(struct mp_pipeline *p, const struct mp_part *part)
+{
+    int64_t offset = part->start;
+
+    pthread_mutex_lock(&p->lock);
+    for (uint32_t i = 0; p->job && i < p->job->range_count; i++)
+        if (p->job->ranges[i].partition == part->id)
+            offset = p->job->ranges[i].first;
+    pthread_mutex_unlock(&p->lock);
+    return offset;
+}
+
+/* Lag by what the client has heard, also while nothing gets published. */
+static void set_lag(struct mp_pipeline *p, uint64_t now_us)
+{
+    p->lag_set_us = now_us;
+    for (uint32_t i = 0; i < p->part_count; i++) {
+        struct mp_source_watermark mark = {.partition = p->parts[i].id};
+        int64_t from = published(p, &p->parts[i]);
+        char label[16];
+
+        p->source->driver->watermarks_seen(p->source, &mark, 1);
+        if (mark.high < 0)
+            continue;
+        snprintf(label, sizeof(label), "%" PRId32, mark.partition);
+        mp_metric_set(p->world.metrics, MP_M_CONSUMER_LAG, label,
+                      (double)(mark.high > from ? mark.high - from : 0));
+    }
+}
+
+/* What is told of the loop whether it works or waits. Alive: publish moves, or is idle. */
 static void beat(struct mp_pipeline *p, uint64_t now_us)
 {
     bool stuck;
@@ -74,6 +107,8 @@ static void beat(struct mp_pipeline *p, uint64_t now_us)
     pthread_mutex_unlock(&p->lock);
     if (!stuck)
         mp_health_beat(p->world.health);
+    if (now_us - p->lag_set_us > (uint64_t)LAG_MS * 1000)
+        set_lag(p, now_us);
 }
 
 /* Waits a moment for publish and serves the source meanwhile (I1). */

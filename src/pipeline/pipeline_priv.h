@@ -49,7 +49,7 @@ struct mp_job_table {
     struct mp_parquet_file **files; /* [cut.count] */
     struct mp_column_stats *stats;  /* [cut.count][stats_count]; one for every live column */
     uint32_t stats_count;
-    struct mp_buf *keys;            /* [cut.count] */
+    struct mp_buf *keys; /* [cut.count] */
 };
 
 enum { MP_JOB_MAIN, MP_JOB_QUARANTINE, MP_JOB_TABLES };
@@ -96,6 +96,7 @@ struct mp_pipeline {
     struct mp_batch *batch, *quarantine;
     uint64_t batch_since_us; /* when its first record was taken; 0: none yet */
     uint64_t parts_asked_us; /* when the source was last asked for its partitions */
+    uint64_t lag_set_us;
     struct mp_log_limit bad_records;
     struct mp_retry source_retry;
 

@@ -42,11 +42,13 @@ static void moved(struct mp_pipeline *p)
 }
 
 /* Asks the table for what the batch needs; what it answers may need more (a fraction that is not
- * widened needs the rescued column), so it is asked again. */
+ * widened needs the rescued column), so it is asked again. live: the table as it is (NULL: it is
+ * made, and no column counts as added), then as it has become. */
 static enum mp_code evolve(struct mp_pipeline *p, struct mp_job_table *table,
                            const struct mp_batch_plan *plan, struct mp_err *err,
-                           const struct mp_lake_table **ret)
+                           const struct mp_lake_table **live)
 {
+    bool made = !*live;
     struct mp_lake_evolution evolution = {
         .widen = plan->widen, .widen_count = plan->widen_count, .add_count = plan->add_count};
     struct mp_lake_new_column *add = mp_alloc_array(plan->add_count, sizeof(*add));
@@ -58,7 +60,7 @@ static enum mp_code evolve(struct mp_pipeline *p, struct mp_job_table *table,
         add[i] = (struct mp_lake_new_column){plan->add[i].name, plan->add[i].type};
     evolution.add = add;
     evolution.ret_widened = widened;
-    code = p->lake->driver->evolve(p->lake, table->name, &evolution, table->create, err, ret);
+    code = p->lake->driver->evolve(p->lake, table->name, &evolution, table->create, err, live);
     if (code)
         goto out;
     for (uint32_t i = 0; i < plan->widen_count; i++) {
@@ -66,7 +68,7 @@ static enum mp_code evolve(struct mp_pipeline *p, struct mp_job_table *table,
         if (!widened[i])
             mp_batch_keep_bigint(table->batch, plan->widen[i]);
     }
-    mp_metric_add(p->world.metrics, MP_M_SCHEMA_COLUMNS_ADDED, NULL, plan->add_count);
+    mp_metric_add(p->world.metrics, MP_M_SCHEMA_COLUMNS_ADDED, NULL, made ? 0 : plan->add_count);
     mp_metric_add(p->world.metrics, MP_M_SCHEMA_COLUMNS_WIDENED, NULL, widenings);
     mp_log(p->world.log, MP_LOG_INFO, logger, "table %.*s: %u columns added, %u widened",
            MP_STR_ARG(table->name), plan->add_count, widenings);

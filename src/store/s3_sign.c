@@ -131,40 +131,59 @@ static void signing_key(const struct mp_s3_sign *sign, struct mp_str day, unsign
     mp_buf_fini(&first);
 }
 
-void mp_s3_sign(const struct mp_s3_sign *sign, struct mp_buf *ret)
+static void sort_headers(const struct mp_s3_sign *sign, struct mp_http_header *ret)
+{
+    assert(sign->header_count <= MP_S3_SIGNED_HEADERS_MAX);
+    memcpy(ret, sign->headers, sign->header_count * sizeof(*ret));
+    qsort(ret, sign->header_count, sizeof(*ret), by_name);
+}
+
+void mp_s3_scope(const struct mp_s3_sign *sign, struct mp_buf *ret)
+{
+    char time_text[MP_S3_TIME_TEXT];
+
+    mp_s3_time(sign->wall_us, time_text);
+    mp_buf_printf(ret, "%.8s/%.*s/%.*s/" SCOPE_TERMINAL, time_text, MP_STR_ARG(sign->region),
+                  MP_STR_ARG(sign->service));
+}
+
+void mp_s3_signature(const struct mp_s3_sign *sign, char ret[MP_S3_HASH_TEXT])
 {
     struct mp_http_header headers[MP_S3_SIGNED_HEADERS_MAX];
-    struct mp_buf text = MP_BUF_INIT(CANONICAL_MAX), scope = MP_BUF_INIT(256);
-    char time_text[MP_S3_TIME_TEXT], hash[MP_S3_HASH_TEXT], signature[MP_S3_HASH_TEXT];
+    struct mp_buf text = MP_BUF_INIT(CANONICAL_MAX);
+    char time_text[MP_S3_TIME_TEXT], hash[MP_S3_HASH_TEXT];
     unsigned char key[DIGEST], digest[DIGEST];
     struct mp_str canonical;
 
-    assert(sign->header_count <= MP_S3_SIGNED_HEADERS_MAX);
-    memcpy(headers, sign->headers, sign->header_count * sizeof(*headers));
-    qsort(headers, sign->header_count, sizeof(*headers), by_name);
+    sort_headers(sign, headers);
     mp_s3_time(sign->wall_us, time_text);
-    mp_buf_printf(&scope, "%.8s/%.*s/%.*s/" SCOPE_TERMINAL, time_text, MP_STR_ARG(sign->region),
-                  MP_STR_ARG(sign->service));
-
     add_canonical(&text, sign, headers);
     canonical = mp_buf_str(&text);
     mp_s3_hash(&canonical, 1, hash);
     mp_buf_clear(&text);
-    mp_buf_printf(&text, ALGORITHM "\n%s\n%.*s\n%s", time_text, MP_STR_ARG(mp_buf_str(&scope)),
-                  hash);
+    mp_buf_printf(&text, ALGORITHM "\n%s\n", time_text);
+    mp_s3_scope(sign, &text);
+    mp_buf_printf(&text, "\n%s", hash);
     signing_key(sign, (struct mp_str){time_text, 8}, key);
     hmac(key, DIGEST, mp_buf_str(&text), digest);
-    hex(digest, signature);
+    hex(digest, ret);
+    OPENSSL_cleanse(key, sizeof(key));
+    mp_buf_fini(&text);
+}
 
+void mp_s3_sign(const struct mp_s3_sign *sign, struct mp_buf *ret)
+{
+    struct mp_http_header headers[MP_S3_SIGNED_HEADERS_MAX];
+    char signature[MP_S3_HASH_TEXT];
+
+    sort_headers(sign, headers);
+    mp_s3_signature(sign, signature);
     mp_buf_add_c(ret, ALGORITHM " Credential=");
     mp_buf_add_str(ret, sign->access_key);
     mp_buf_add_byte(ret, '/');
-    mp_buf_add_str(ret, mp_buf_str(&scope));
+    mp_s3_scope(sign, ret);
     mp_buf_add_c(ret, ",SignedHeaders=");
     add_names(ret, headers, sign->header_count);
     mp_buf_add_c(ret, ",Signature=");
     mp_buf_add_c(ret, signature);
-    OPENSSL_cleanse(key, sizeof(key));
-    mp_buf_fini(&text);
-    mp_buf_fini(&scope);
 }

@@ -30,6 +30,11 @@ struct mp_s3_sign {
 
 /* Adds the value of the Authorization header. */
 void mp_s3_sign(const struct mp_s3_sign *sign, struct mp_buf *ret);
+/* The signature alone, for a request that carries it in its query. */
+void mp_s3_signature(const struct mp_s3_sign *sign, char ret[MP_S3_HASH_TEXT]);
+/* Adds what the signature is good for, "20130524/us-east-1/s3/aws4_request". Reads the time, region
+ * and service of sign only. */
+void mp_s3_scope(const struct mp_s3_sign *sign, struct mp_buf *ret);
 /* The form of x-amz-date. */
 void mp_s3_time(int64_t wall_us, char ret[MP_S3_TIME_TEXT]);
 /* SHA-256 over all pieces, one behind the other. */

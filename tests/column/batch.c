@@ -41,6 +41,28 @@ static void empty_objects_are_rows(void)
     lines_close(&lines);
 }
 
+static void new_columns_come_as_their_keys_were_seen(void)
+{
+    static const struct mp_pin pins[] = {{MP_STR_INIT("unseen"), {.id = MP_TYPE_UUID}},
+                                         {MP_STR_INIT("late"), {.id = MP_TYPE_VARCHAR}},
+                                         {MP_STR_INIT("null"), {.id = MP_TYPE_BOOL}},
+                                         {MP_STR_INIT("last"), {.id = MP_TYPE_DATE}}};
+    static const char *const names[] = {"filled", "b",      "null", "a",           "late",
+                                        "c",      "unseen", "last", "_inserted_at"};
+
+    lines_open(&lines);
+    lines.options.pins = pins;
+    lines.options.pin_count = 4;
+    lines_add(&lines, "{\"filled\":null,\"never\":null,\"b\":1,\"null\":null,\"a\":2}");
+    lines_add(&lines, "{\"late\":\"x\",\"c\":1,\"filled\":true}");
+    lines_seal(&lines, true);
+    CHECK_INT(lines.sealed.column_count, sizeof(names) / sizeof(*names));
+    for (uint32_t i = 0; i < lines.sealed.column_count; i++)
+        CHECK_STR(lines.sealed.columns[i].name, mp_str_c(names[i]));
+    VALUES("filled", "~|true");
+    lines_close(&lines);
+}
+
 /* Each pair of kinds, in both orders: the type and the two spellings do not depend on the order. */
 static void joins_do_not_depend_on_order(void)
 {
@@ -528,6 +550,7 @@ int main(int argc, char **argv)
     static const struct test tests[] = {
         TEST(new_columns_take_their_kind),
         TEST(empty_objects_are_rows),
+        TEST(new_columns_come_as_their_keys_were_seen),
         TEST(joins_do_not_depend_on_order),
         TEST(three_kinds_keep_their_spelling),
         TEST(one_key_many_types_in_one_flush),

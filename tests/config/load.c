@@ -528,13 +528,12 @@ static void pins_are_refused_with_the_types_there_are(void)
               "MILLPOND_RESCUED_COLUMN");
 }
 
-static void variant_columns_are_checked_and_noted(void)
+static void variant_columns_are_checked(void)
 {
     const struct mp_config *c = GOOD("MILLPOND_VARIANT_COLUMNS=properties, person", DUCKLAKE);
 
     CHECK_INT(c->ducklake.variant_column_count, 2);
     CHECK_TEXT(c->ducklake.variant_columns[1], "person");
-    CHECK(warned(c, "MILLPOND_VARIANT_COLUMNS"));
     CHECK_HAS(BAD("MILLPOND_VARIANT_COLUMNS=a,b_VARIANT", DUCKLAKE),
               "MILLPOND_VARIANT_COLUMNS is \"a,b_VARIANT\"");
 }
@@ -586,6 +585,13 @@ static void include_list_settings(void)
     CHECK_TEXT(c->include.header_name, "X-Token");
     CHECK_TEXT(c->include.header_value, "t");
     CHECK(warned(c, "MILLPOND_INCLUDE_VALUES_REMOVAL_POLLS is 1"));
+}
+
+static void log_export_is_checked_when_it_is_on(void)
+{
+    CHECK_TEXT(GOOD("POSTHOG_LOGS_ENDPOINT=nowhere", DUCKLAKE)->telemetry.token, "");
+    CHECK_HAS(BAD("POSTHOG_PROJECT_TOKEN=t", "POSTHOG_LOGS_ENDPOINT=nowhere", DUCKLAKE),
+              "begins with http:// or https://");
 }
 
 static void include_list_is_refused(void)
@@ -735,11 +741,12 @@ int main(int argc, char **argv)
         TEST(sort_columns_are_identifiers_once_each),
         TEST(pins_are_typed),
         TEST(pins_are_refused_with_the_types_there_are),
-        TEST(variant_columns_are_checked_and_noted),
+        TEST(variant_columns_are_checked),
         TEST(rescued_column_may_be_turned_off_or_named),
         TEST(quarantine_table_is_another_table),
         TEST(include_list_settings),
         TEST(include_list_is_refused),
+        TEST(log_export_is_checked_when_it_is_on),
         TEST(first_fault_in_order_is_reported),
         TEST(slips_are_pointed_out),
         TEST(foreign_names_are_left_alone),

@@ -96,6 +96,7 @@ static void errors_about_a_secret_do_not_show_it(void)
         {"MILLPOND_INCLUDE_VALUES_AUTH_TOKEN=" WORD "\n", NULL},
         {"DUCKLAKE_RDS_PASSWORD=" WORD "\xff", NULL},
         {"POSTHOG_PROJECT_TOKEN=" WORD "\xff", NULL},
+        {"POSTHOG_PROJECT_TOKEN=" WORD "\n", NULL},
         {"MILLPOND_INCLUDE_VALUES_URL=ftp://u:" WORD "@h", NULL},
     };
     const char *texts[SECRETS + MORE];

@@ -207,7 +207,8 @@ def ridden_out(kafka, lake, env, part, cut, heal, seconds=30):
         cut()
         services.produce(kafka.bootstrap, topic, numbered(100, 200))
         not_ready_with(millpond, part, seconds)
-        time.sleep(2)
+        # the lag is told while nothing can be published
+        services.wait_until(lambda: millpond.metric("millpond_consumer_lag") == 100, 30, "the lag")
         assert lake.rows() == 100
         heal()
         millpond.wait_metric(WRITTEN, 200, 60)

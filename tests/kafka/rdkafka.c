@@ -657,6 +657,102 @@ static void a_poll_for_nothing_serves_the_client(void)
     mock_close(&mock);
 }
 
+/* A maker of tokens that counts. */
+struct maker {
+    atomic_int made, freed;
+    const char *refusal; /* NULL: it makes one */
+};
+
+static enum mp_code make_token(void *self, struct mp_buf *ret_text, int64_t *ret_end_ms,
+                               const char **ret_principal, struct mp_err *err)
+{
+    struct maker *maker = self;
+    struct mp_env env = mp_env_real();
+
+    atomic_fetch_add(&maker->made, 1);
+    if (maker->refusal)
+        return mp_err_set(err, MP_IO, "%s", maker->refusal);
+    mp_buf_add_c(ret_text, "token");
+    *ret_end_ms = mp_now_wall_us(&env) / 1000 + 900000;
+    *ret_principal = "somebody";
+    return MP_OK;
+}
+
+static void free_maker(void *self)
+{
+    atomic_fetch_add(&((struct maker *)self)->freed, 1);
+}
+
+static struct mp_source_rdkafka_options token_options(struct mock *mock, struct maker *maker)
+{
+    static const struct mp_source_setting settings[] = {{"security.protocol", "SASL_PLAINTEXT"},
+                                                        {"sasl.mechanisms", "OAUTHBEARER"}};
+    struct mp_source_rdkafka_options options = mock_options(mock);
+
+    options.settings = settings;
+    options.setting_count = 2;
+    options.token = (struct mp_source_token){maker, make_token, free_maker};
+    return options;
+}
+
+static void tokens_are_made_without_a_call_of_ours(void)
+{
+    struct maker maker = {0};
+    struct mock mock;
+    struct mp_source_rdkafka_options options;
+    struct mp_source *source;
+
+    mock_open(&mock, 1, 1);
+    options = token_options(&mock, &maker);
+    source = mock_source(&mock, &options);
+    for (int i = 0; i < 500 && !atomic_load(&maker.made); i++)
+        mp_sleep_us(&mock.env, 10000);
+    CHECK(atomic_load(&maker.made) > 0);
+    CHECK_INT(atomic_load(&maker.freed), 0);
+    mp_source_close(source);
+    CHECK_INT(atomic_load(&maker.freed), 1);
+    mock_close(&mock);
+}
+
+static void a_token_that_cannot_be_made_is_told(void)
+{
+    struct maker maker = {.refusal = "no keys to be had"};
+    struct mock mock;
+    struct mp_source_rdkafka_options options;
+    struct mp_source *source;
+    struct mp_err err = {0};
+    const int32_t *ids;
+    uint32_t count;
+
+    mock_open(&mock, 1, 1);
+    options = token_options(&mock, &maker);
+    source = mock_source(&mock, &options);
+    CHECK(source->driver->partitions(source, &err, &ids, &count) != MP_OK);
+    CHECK(err.retriable);
+    CHECK(mock.errors > 0);
+    CHECK(strstr(err.text, "no keys to be had"));
+    mp_source_close(source);
+    mock_close(&mock);
+}
+
+static void a_refused_setting_frees_the_maker(void)
+{
+    struct maker maker = {0};
+    struct mock mock;
+    struct mp_source_rdkafka_options options;
+    static const struct mp_source_setting wrong[] = {{"no.such.setting", "1"}};
+    struct mp_source *source = NULL;
+    struct mp_err err = {0};
+
+    mock_open(&mock, 1, 1);
+    options = token_options(&mock, &maker);
+    options.settings = wrong;
+    options.setting_count = 1;
+    CHECK_INT(mp_source_rdkafka_open(&options, &mock.env, &err, &source), MP_BAD_CONFIG);
+    CHECK_INT(atomic_load(&maker.freed), 1);
+    mock_close(&mock);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
@@ -678,6 +774,9 @@ int main(int argc, char **argv)
         TEST(settings_win_in_order),
         TEST(refuses_a_broken_configuration),
         TEST(a_poll_for_nothing_serves_the_client),
+        TEST(tokens_are_made_without_a_call_of_ours),
+        TEST(a_token_that_cannot_be_made_is_told),
+        TEST(a_refused_setting_frees_the_maker),
     };
 
     return test_main(argc, argv, tests, sizeof(tests) / sizeof(*tests));

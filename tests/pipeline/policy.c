@@ -75,6 +75,20 @@ static void bad_records_go_to_the_quarantine_table(void)
     world_close(&world);
 }
 
+static void columns_count_as_added_once_the_table_is_there(void)
+{
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 3);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_SCHEMA_COLUMNS_ADDED, NULL), 0);
+    mp_fake_log_add(world.log, 0, MP_STR("k"), MP_STR("{\"n\":3,\"a\":1,\"b\":true}"), 1);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_SCHEMA_COLUMNS_ADDED, NULL), 2);
+    world_close(&world);
+}
+
 static void commit_as_python(int64_t offset)
 {
     struct mp_source_offset stored = {.partition = 0, .offset = offset};
@@ -294,6 +308,7 @@ int main(int argc, char **argv)
         TEST(rows_land_and_offsets_are_mirrored),
         TEST(skipped_records_advance_offsets_without_a_snapshot),
         TEST(bad_records_go_to_the_quarantine_table),
+        TEST(columns_count_as_added_once_the_table_is_there),
         TEST(another_programs_offsets_are_adopted_when_ahead),
         TEST(the_group_may_be_gone),
         TEST(offsets_that_left_the_log_are_counted),

@@ -38,10 +38,10 @@ static bool readable(struct mp_type type, struct mp_str bytes)
     if (type.id != MP_TYPE_DATE && type.id != MP_TYPE_TIMESTAMP_MS && !units_per_us[type.id])
         return true;
     value = whole(bytes);
-    days = type.id == MP_TYPE_DATE ? value
-                                   : mp_floor_div(value, type.id == MP_TYPE_TIMESTAMP_MS
-                                                             ? MP_DAY_US / 1000
-                                                             : MP_DAY_US);
+    days =
+        type.id == MP_TYPE_DATE
+            ? value
+            : mp_floor_div(value, type.id == MP_TYPE_TIMESTAMP_MS ? MP_DAY_US / 1000 : MP_DAY_US);
     return days >= day_min && days <= day_max;
 }
 
