@@ -2,6 +2,7 @@
 #
 #   make            build/millpond and build/hoglaked
 #   make demo       the whole pipeline on this machine, and its rows read back with DuckDB
+#   make hoglaked-demo   hoglaked, PostgreSQL and an S3 server; pyhoglake appends and scans
 #   make test       every test; ends with a line "N passed, N failed"
 #   make install    into PREFIX (default /usr/local), below DESTDIR
 
@@ -18,6 +19,9 @@ build/build.ninja: meson.build
 
 demo:
 	@tools/demo
+
+hoglaked-demo:
+	@tools/hoglaked-demo
 
 test:
 	@tools/setup test
@@ -49,4 +53,4 @@ clean:
 distclean:
 	@rm -rf build
 
-.PHONY: all demo test test-asan test-tsan fuzz-smoke bench format-check install clean distclean
+.PHONY: all demo hoglaked-demo test test-asan test-tsan fuzz-smoke bench format-check install clean distclean

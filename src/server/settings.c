@@ -117,6 +117,33 @@ static enum mp_code make_database(struct mp_arena *arena, struct mp_server_setti
     return MP_OK;
 }
 
+/* Settings that the original refuses at start: they would promise what is not done. */
+static enum mp_code check_refused(char *const *environment, struct mp_err *err)
+{
+    struct mp_str verify = mp_env_find(environment, "HOGLAKE_VERIFY_INTERVAL_MS");
+
+    if (mp_env_find(environment, "HOGLAKE_COMPACTION_TIER_TARGET").size)
+        return mp_err_set(err, MP_BAD_CONFIG,
+                          "HOGLAKE_COMPACTION_TIER_TARGET is no setting any more: take it out; "
+                          "HOGLAKE_COMPACTION_TARGET_BYTES says how large files become");
+    if (verify.size && !mp_str_eq(verify, MP_STR("0")))
+        return mp_err_set(err, MP_BAD_CONFIG,
+                          "HOGLAKE_VERIFY_INTERVAL_MS is \"%.*s\": nothing is verified by the "
+                          "clock; take it out or set it to 0",
+                          MP_STR_ARG(verify));
+    return MP_OK;
+}
+
+static bool known_codec(struct mp_str name)
+{
+    static const char *const names[] = {"zstd", "snappy", "lz4_raw", "uncompressed"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (mp_str_eq(name, mp_str_c(names[i])))
+            return true;
+    return false;
+}
+
 static enum mp_code check_together(struct mp_server_settings *made, struct mp_err *err)
 {
     static const struct {
@@ -137,6 +164,11 @@ static enum mp_code check_together(struct mp_server_settings *made, struct mp_er
                           "HOGLAKE_RECEIPT_RETENTION_SECONDS is %lld: a replay could come later; "
                           "allowed is at least 3600, or 0 for ever",
                           (long long)made->HOGLAKE_RECEIPT_RETENTION_SECONDS);
+    if (!known_codec(made->HOGLAKE_COMPACTION_CODEC))
+        return mp_err_set(err, MP_BAD_CONFIG,
+                          "HOGLAKE_COMPACTION_CODEC is \"%.*s\": allowed is zstd, snappy, lz4_raw "
+                          "or uncompressed",
+                          MP_STR_ARG(made->HOGLAKE_COMPACTION_CODEC));
     if (made->HOGLAKE_COMPACTION_MIN_INPUT_FILES > made->HOGLAKE_COMPACTION_MAX_INPUT_FILES)
         return mp_err_set(err, MP_BAD_CONFIG,
                           "HOGLAKE_COMPACTION_MIN_INPUT_FILES is above "
@@ -148,7 +180,7 @@ enum mp_code mp_server_settings_load(struct mp_arena *arena, char *const *enviro
                                      struct mp_err *err, struct mp_server_settings *ret)
 {
     struct mp_server_settings made = {0};
-    enum mp_code code = MP_OK;
+    enum mp_code code = check_refused(environment, err);
 
     for (int i = 0; i < SETTINGS && !code; i++) {
         struct mp_str value = mp_env_find(environment, settings[i].name);

@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import urllib.error
@@ -52,6 +53,9 @@ def started(database_url, s3=None, **settings):
     try:
         server.start()
         yield server
+        code = server.stop()
+        if code not in (0, -signal.SIGKILL):  # a test may have killed it
+            raise RuntimeError("hoglaked ended with %d" % code)
     except BaseException:
         if server.process:
             print("--- end of the log of hoglaked\n%s" % server.process.log_end(), file=sys.stderr)

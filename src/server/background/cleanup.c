@@ -13,6 +13,7 @@ struct ticket {
     int64_t id;
     struct mp_str path;
     bool referenced;
+    bool staged; /* queued before it was uploaded, so it may never have been there */
 };
 
 static const char take_tickets[] =
@@ -20,25 +21,39 @@ static const char take_tickets[] =
     "  attempts = attempts + 1, last_attempt_us = hog_now_us() WHERE removal_id IN"
     "  (SELECT removal_id FROM hog_file_removal WHERE catalog_id = $1 AND drained_us IS NULL"
     "   AND (claimed_us IS NULL OR claimed_us < hog_now_us() - $3 * 1000000)"
-    "   ORDER BY removal_id LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING removal_id, path)"
+    "   ORDER BY removal_id LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING removal_id, path, reason)"
     " SELECT t.removal_id, t.path, EXISTS (SELECT 1 FROM hog_data_file f WHERE f.catalog_id = $1"
     "  AND f.path = t.path) OR EXISTS (SELECT 1 FROM hog_delete_file d WHERE d.catalog_id = $1"
     "  AND d.path = t.path) OR EXISTS (SELECT 1 FROM hog_upload u WHERE u.catalog_id = $1"
-    "  AND u.path = t.path AND u.state = 'active' AND u.expires_us > hog_now_us())"
+    "  AND u.path = t.path AND u.state = 'active' AND u.expires_us > hog_now_us()),"
+    " t.reason IN ('compaction_staging', 'trino_upload')"
     " FROM taken t ORDER BY t.removal_id";
+
+/* Removes the object. MP_NOT_FOUND: a staged one is not there. */
+static enum mp_code remove_object(struct mp_objects *objects, const struct ticket *ticket,
+                                  struct mp_err *err)
+{
+    struct mp_store *store;
+    struct mp_str key;
+    size_t none;
+    enum mp_code code = mp_objects_find(objects, ticket->path, err, &store, &key);
+
+    if (!code && ticket->staged)
+        code = store->driver->get(store, key, 0, 0, NULL, &none, err);
+    return code ? code : store->driver->remove(store, key, err);
+}
 
 static enum mp_code drain(struct mp_call *call, const struct ticket *tickets, uint32_t count,
                           struct cleanup *cleanup)
 {
     struct mp_objects *objects = mp_background_objects(call->server);
-    struct mp_sql_array deleted, registered;
+    struct mp_sql_array deleted, absent, registered;
     enum mp_code code;
 
     mp_sql_array_init(&deleted, MP_PG_INT8_ARRAY);
+    mp_sql_array_init(&absent, MP_PG_INT8_ARRAY);
     mp_sql_array_init(&registered, MP_PG_INT8_ARRAY);
     for (uint32_t i = 0; i < count && !atomic_load(&call->server->stopping); i++) {
-        struct mp_store *store;
-        struct mp_str key;
         struct mp_err err;
 
         if (tickets[i].referenced) {
@@ -46,22 +61,28 @@ static enum mp_code drain(struct mp_call *call, const struct ticket *tickets, ui
             cleanup->still_referenced++;
             continue;
         }
-        if (mp_objects_find(objects, tickets[i].path, &err, &store, &key) ||
-            store->driver->remove(store, key, &err)) {
+        code = remove_object(objects, &tickets[i], &err);
+        if (code == MP_NOT_FOUND) {
+            mp_sql_array_int(&absent, tickets[i].id);
+            cleanup->missing++;
+        } else if (code) {
             mp_log(call->server->log, MP_LOG_WARN, "hoglake.cleanup", "%s", err.text);
-            cleanup->failures++;
-            continue; /* its lease runs out, and another run tries again */
+            cleanup->failures++; /* its lease runs out, and another run tries again */
+        } else {
+            mp_sql_array_int(&deleted, tickets[i].id);
+            cleanup->removed++;
         }
-        mp_sql_array_int(&deleted, tickets[i].id);
-        cleanup->removed++;
     }
     MP_SQL(call->sql,
            "UPDATE hog_file_removal SET drained_us = hog_now_us(), drained_outcome ="
-           " CASE WHEN removal_id = ANY ($1) THEN 'deleted' ELSE 'registered' END"
-           " WHERE removal_id = ANY ($1) OR removal_id = ANY ($2)",
-           mp_sql_array_value(&deleted), mp_sql_array_value(&registered));
+           " CASE WHEN removal_id = ANY ($1) THEN 'deleted' WHEN removal_id = ANY ($2)"
+           " THEN 'absent' ELSE 'registered' END"
+           " WHERE removal_id = ANY ($1) OR removal_id = ANY ($2) OR removal_id = ANY ($3)",
+           mp_sql_array_value(&deleted), mp_sql_array_value(&absent),
+           mp_sql_array_value(&registered));
     code = mp_sql_sync(call->sql, &call->err);
     mp_sql_array_fini(&deleted);
+    mp_sql_array_fini(&absent);
     mp_sql_array_fini(&registered);
     return code;
 }
@@ -122,7 +143,8 @@ enum mp_code mp_task_cleanup(struct mp_call *call, struct mp_str catalog, int64_
     for (uint32_t i = 0; i < count; i++)
         tickets[i] = (struct ticket){mp_sql_int(call->sql, number, i, 0, 0),
                                      mp_sql_copy(call->sql, &call->arena, number, i, 1),
-                                     mp_sql_true(call->sql, number, i, 2)};
+                                     mp_sql_true(call->sql, number, i, 2),
+                                     mp_sql_true(call->sql, number, i, 3)};
     if (count)
         code = drain(call, tickets, count, &cleanup);
     if (!code)

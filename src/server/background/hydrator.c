@@ -2,7 +2,9 @@
  *
  * For each pending file the footer is read (callouts.h) and its row becomes `provided`, with
  * statistics where the file is large enough to be worth them, or `failed` where it is no Parquet
- * file. A store that does not answer leaves it pending.
+ * file or not there. A store that does not answer leaves it pending; after some such files in a row
+ * the run ends. Every run begins at a random file and goes round, so files that stay pending do not
+ * stand in front of the others.
  */
 #include "server/background/callouts.h"
 #include "server/tables.h"
@@ -10,7 +12,7 @@
 
 #include <stdlib.h>
 
-enum { FILES_MAX = 500 };
+enum { FILES_MAX = 500, TRANSIENT_IN_A_ROW_MAX = 5 };
 
 struct pending {
     int64_t file_id, table_id;
@@ -19,12 +21,13 @@ struct pending {
 
 struct counts {
     int64_t hydrated, failed, transient;
+    uint32_t transient_in_a_row;
 };
 
 static const char list_pending[] =
     "SELECT f.data_file_id, f.table_id, f.path, f.file_size_bytes, f.footer_size"
     " FROM hog_data_file f WHERE f.catalog_id = $1 AND f.stats_state = 'pending'"
-    " AND f.end_snapshot IS NULL AND f.data_file_id > $2 ORDER BY f.data_file_id LIMIT $3";
+    " AND f.end_snapshot IS NULL ORDER BY f.data_file_id < $2, f.data_file_id LIMIT $3";
 
 static enum mp_code store_footer(struct mp_call *call, int64_t catalog_id,
                                  const struct pending *file, const struct mp_footer *footer)
@@ -78,8 +81,10 @@ static enum mp_code read_columns(struct mp_call *call, int64_t catalog_id, int64
                                  struct pending *file)
 {
     struct mp_table table = {.table_id = file->table_id};
-    enum mp_code code = mp_table_definition(call, call->sql, catalog_id, head, &table);
+    enum mp_code code = mp_call_sql(call);
 
+    if (!code)
+        code = mp_table_definition(call, call->sql, catalog_id, head, &table);
     file->request.columns = table.columns;
     return code;
 }
@@ -87,27 +92,39 @@ static enum mp_code read_columns(struct mp_call *call, int64_t catalog_id, int64
 static enum mp_code hydrate(struct mp_call *call, int64_t catalog_id, struct pending *file,
                             struct counts *counts)
 {
+    struct mp_server *server = call->server;
     struct mp_footer footer = {0};
+    struct mp_arena arena;
     struct mp_err err;
-    enum mp_code code = mp_callout_footer(mp_background_objects(call->server), &call->arena,
-                                          &file->request, &err, &footer);
+    enum mp_code code;
 
-    if (code == MP_OK) {
-        counts->hydrated++;
-        mp_server_metrics_add(call->server->metrics, MP_SM_HYDRATED, "provided", 1);
-        return store_footer(call, catalog_id, file, &footer);
-    }
-    if (code == MP_BAD_DATA) {
-        counts->failed++;
-        mp_server_metrics_add(call->server->metrics, MP_SM_HYDRATED, "failed", 1);
-        mp_log(call->server->log, MP_LOG_WARN, "hoglake.hydrator", "data file %lld: %s",
+    mp_arena_init(&arena, 64 * 1024);
+    mp_sql_give(server->pool, &call->sql); /* others may use it while the store is read */
+    code = mp_callout_footer(mp_background_objects(server), &arena, &file->request, &err, &footer);
+    if (code && code != MP_BAD_DATA && code != MP_NOT_FOUND) {
+        counts->transient++;
+        counts->transient_in_a_row++;
+        mp_log(server->log, MP_LOG_WARN, "hoglake.hydrator", "data file %lld stays pending: %s",
                (long long)file->file_id, err.text);
-        return store_failure(call, catalog_id, file);
+        mp_arena_fini(&arena);
+        return MP_OK;
     }
-    counts->transient++;
-    mp_log(call->server->log, MP_LOG_WARN, "hoglake.hydrator", "data file %lld stays pending: %s",
-           (long long)file->file_id, err.text);
-    return MP_OK;
+    counts->transient_in_a_row = 0;
+    if (code) {
+        counts->failed++;
+        mp_log(server->log, MP_LOG_WARN, "hoglake.hydrator", "data file %lld: %s",
+               (long long)file->file_id, err.text);
+    } else {
+        counts->hydrated++;
+    }
+    mp_server_metrics_add(server->metrics, MP_SM_HYDRATED, code ? "failed" : "provided", 1);
+    if (mp_call_sql(call))
+        code = call->err.code;
+    else
+        code = code ? store_failure(call, catalog_id, file)
+                    : store_footer(call, catalog_id, file, &footer);
+    mp_arena_fini(&arena);
+    return code;
 }
 
 enum mp_code mp_task_hydrator(struct mp_call *call, struct mp_str catalog, int64_t batch,
@@ -115,21 +132,24 @@ enum mp_code mp_task_hydrator(struct mp_call *call, struct mp_str catalog, int64
 {
     struct counts counts = {0};
     struct pending *files;
-    int64_t catalog_id, head;
+    int64_t catalog_id, head, first;
     uint32_t number, count;
     enum mp_code code = mp_call_sql(call);
 
     if (code)
         return code;
     number =
-        MP_SQL(call->sql, "SELECT catalog_id, last_snapshot_id FROM hog_catalog WHERE name = $1",
+        MP_SQL(call->sql,
+               "SELECT catalog_id, last_snapshot_id, next_file_id FROM hog_catalog WHERE name = $1",
                mp_v_text(catalog));
     code = mp_sql_sync(call->sql, &call->err);
     if (code || !mp_sql_rows(call->sql, number))
         return code;
     catalog_id = mp_sql_int(call->sql, number, 0, 0, 0);
     head = mp_sql_int(call->sql, number, 0, 1, 0);
-    number = MP_SQL(call->sql, list_pending, mp_v_int(catalog_id), mp_v_int(0),
+    first = (int64_t)(mp_random_u64(call->server->env) %
+                      (uint64_t)mp_sql_int(call->sql, number, 0, 2, 1));
+    number = MP_SQL(call->sql, list_pending, mp_v_int(catalog_id), mp_v_int(first),
                     mp_v_int(batch ? batch : FILES_MAX));
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
@@ -146,6 +166,8 @@ enum mp_code mp_task_hydrator(struct mp_call *call, struct mp_str catalog, int64
                         .footer_size = mp_sql_int(call->sql, number, i, 4, 0)},
         };
     for (uint32_t i = 0; i < count && !code && !atomic_load(&call->server->stopping); i++) {
+        if (counts.transient_in_a_row >= TRANSIENT_IN_A_ROW_MAX)
+            break;
         if (i && files[i].table_id == files[i - 1].table_id)
             files[i].request.columns = files[i - 1].request.columns;
         else
