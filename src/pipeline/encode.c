@@ -116,16 +116,62 @@ static void list_stats(struct mp_job_table *table, const struct mp_column *colum
     mp_free(absent);
 }
 
+static const struct mp_column *column_named(const struct mp_pipeline *p,
+                                            const struct mp_column *columns, uint32_t count,
+                                            struct mp_str name)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (p->lake->driver->fold_case ? mp_str_eq_fold(columns[i].name, name)
+                                       : mp_str_eq(columns[i].name, name))
+            return &columns[i];
+    return NULL;
+}
+
+/* The order of the rows: what the settings say, nulls last, else the table's own. A flush that
+ * lacks one of the columns stays as it came. Gives the table's schema with that order; fields has
+ * room for the settings' columns. */
+static struct mp_schema sorted_schema(struct mp_pipeline *p, const struct mp_job_table *table,
+                                      const struct mp_column *columns, uint32_t column_count,
+                                      struct mp_sort_field *fields)
+{
+    const struct mp_lake_create *wanted = table->create;
+    struct mp_schema schema = table->table->schema;
+
+    if (!wanted->sort_by_count)
+        return schema;
+    schema.sort = fields;
+    schema.sort_count = wanted->sort_by_count;
+    for (uint32_t i = 0; i < wanted->sort_by_count; i++) {
+        const struct mp_column *column = column_named(p, columns, column_count, wanted->sort_by[i]);
+
+        if (!column) {
+            schema.sort_count = 0;
+            mp_metric_add(p->world.metrics, MP_M_SORT_SKIPPED, "field_missing",
+                          mp_batch_rows(table->batch));
+            mp_log(p->world.log, MP_LOG_WARN, "millpond.sort",
+                   "a flush of %u rows is not sorted: it has no column \"%.*s\"",
+                   mp_batch_rows(table->batch), MP_STR_ARG(wanted->sort_by[i]));
+            break;
+        }
+        fields[i] = (struct mp_sort_field){.field_id = column->field_id};
+    }
+    return schema;
+}
+
 enum mp_code mp_encode(struct mp_pipeline *p, struct mp_job *job, struct mp_job_table *table,
                        struct mp_err *err)
 {
     struct encode encode = {.p = p, .lock = PTHREAD_MUTEX_INITIALIZER};
     struct mp_parquet_cut cut = {.group_rows_max = rows_per_group(table->batch)};
+    struct mp_schema schema;
     uint32_t column_count;
     enum mp_code code;
 
     encode.columns = mp_batch_columns(table->batch, &column_count);
-    code = mp_cut_columns(&job->arena, encode.columns, column_count, &table->table->schema,
+    schema = sorted_schema(
+        p, table, encode.columns, column_count,
+        mp_arena_take(&job->arena, table->create->sort_by_count * sizeof(struct mp_sort_field)));
+    code = mp_cut_columns(&job->arena, encode.columns, column_count, &schema,
                           mp_batch_rows(table->batch), err, &table->cut);
     if (code)
         return code;

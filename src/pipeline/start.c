@@ -44,9 +44,11 @@ static enum mp_code with_ladder(struct mp_pipeline *p, enum mp_health_part part,
     return MP_OK;
 }
 
-/* Opens the lake (once) and looks at the table. */
+/* Opens the lake (once) and looks at the table; where it is there and laid out otherwise than the
+ * settings say, that is told: what is there counts. */
 static enum mp_code open_lake(struct mp_pipeline *p, struct mp_err *err)
 {
+    const struct mp_lake_evolution nothing = {0};
     const struct mp_lake_table *table;
     enum mp_code code = MP_OK;
 
@@ -55,9 +57,14 @@ static enum mp_code open_lake(struct mp_pipeline *p, struct mp_err *err)
     if (code)
         return code;
     code = p->lake->driver->resolve(p->lake, p->options.table, err, &table);
+    if (!code)
+        code = p->lake->driver->evolve(p->lake, p->options.table, &nothing, &p->options.create, err,
+                                       &table);
     if (code && code != MP_NOT_FOUND)
         return code;
     mp_pipeline_set_live(p, code ? NULL : table);
+    if (!code && table->warning.size)
+        mp_log(p->world.log, MP_LOG_WARN, logger, "%.*s", MP_STR_ARG(table->warning));
     return MP_OK;
 }
 

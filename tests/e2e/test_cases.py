@@ -518,3 +518,21 @@ def test_load_of_standard_input(local_lake):
                                             data=data + b'{"n":500}\n')
     assert code == 0, out + err
     assert local_lake.query("SELECT count(*), max(n) FROM lake.events") == [(501, 500)]
+
+
+def test_sort_by_holds_for_a_table_that_is_there(local_lake, tmp_path):
+    """The setting sorts each flush, nulls last, whatever order the table declares; a flush that
+    lacks the column stays as it came, and says so."""
+    lakes.load(local_lake, ['{"n":3}', '{"n":1}'], tmp_path, name="first.ndjson")
+    lakes.load(local_lake, ['{"n":9,"s":"b"}', '{"s":"a"}', '{"n":7,"s":"c"}', '{"n":9,"s":"a"}'],
+               tmp_path, name="second.ndjson", MILLPOND_SORT_BY="n,s")
+    out = lakes.load(local_lake, ['{"s":"z"}', '{"s":"y"}'], tmp_path, name="third.ndjson",
+                     MILLPOND_SORT_BY="n")
+    orders = [pyarrow.parquet.read_table(path, columns=["n"] if number == 0 else ["n", "s"]
+                                         if number == 1 else ["s"]).to_pylist()
+              for number, path in enumerate(local_lake.file_paths())]
+    assert orders == [[{"n": 3}, {"n": 1}],
+                      [{"n": 7, "s": "c"}, {"n": 9, "s": "a"}, {"n": 9, "s": "b"},
+                       {"n": None, "s": "a"}],
+                      [{"s": "z"}, {"s": "y"}]]
+    assert "is not sorted" in out and '\\"n\\"' in out
