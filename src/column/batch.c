@@ -20,11 +20,6 @@ const char *mp_rescue_name(enum mp_rescue reason)
     return names[reason];
 }
 
-static bool same_name(const struct mp_batch *batch, struct mp_str a, struct mp_str b)
-{
-    return batch->options.fold_case ? mp_str_eq_fold(a, b) : mp_str_eq(a, b);
-}
-
 /* FNV-1a over the folded name: names are looked up once a batch. */
 static uint32_t name_hash(struct mp_str name)
 {
@@ -41,7 +36,7 @@ static uint32_t *name_slot(const struct mp_batch *batch, struct mp_str name)
     uint32_t mask = batch->name_capacity - 1, at = name_hash(name) & mask;
 
     while (batch->by_name[at] &&
-           !same_name(batch, batch->builders[batch->by_name[at] - 1].name, name))
+           !mp_batch_same_name(batch, batch->builders[batch->by_name[at] - 1].name, name))
         at = (at + 1) & mask;
     return &batch->by_name[at];
 }
@@ -188,8 +183,9 @@ static bool is_own_name(const struct mp_batch *batch, struct mp_str name)
 {
     const struct mp_batch_options *options = &batch->options;
 
-    return (options->rescued_name.size && same_name(batch, name, options->rescued_name)) ||
-           (options->inserted_at_name.size && same_name(batch, name, options->inserted_at_name));
+    return (options->rescued_name.size && mp_batch_same_name(batch, name, options->rescued_name)) ||
+           (options->inserted_at_name.size &&
+            mp_batch_same_name(batch, name, options->inserted_at_name));
 }
 
 /* The pipeline's own columns that the table has not yet: they have their place in the budget. */

@@ -111,6 +111,13 @@ void mp_batch_rescue(struct mp_batch *batch, uint32_t row, struct mp_str name,
 struct mp_builder *mp_batch_find(const struct mp_batch *batch, struct mp_str name);
 struct mp_builder *mp_batch_add(struct mp_batch *batch, struct mp_str name, struct mp_type type);
 
+/* Whether two names are one column in this destination. */
+static inline bool mp_batch_same_name(const struct mp_batch *batch, struct mp_str a,
+                                      struct mp_str b)
+{
+    return batch->options.fold_case ? mp_str_eq_fold(a, b) : mp_str_eq(a, b);
+}
+
 static inline bool mp_bit(const struct mp_bits *bits, uint32_t at)
 {
     return at / 64 < bits->capacity && (bits->words[at / 64] >> (at & 63) & 1);

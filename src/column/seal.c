@@ -5,16 +5,11 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static bool same_name(const struct mp_batch *batch, struct mp_str a, struct mp_str b)
-{
-    return batch->options.fold_case ? mp_str_eq_fold(a, b) : mp_str_eq(a, b);
-}
-
 static const struct mp_live_column *live_column(const struct mp_batch *batch,
                                                 const struct mp_schema *live, struct mp_str name)
 {
     for (uint32_t i = 0; live && i < live->column_count; i++)
-        if (same_name(batch, live->columns[i].name, name))
+        if (mp_batch_same_name(batch, live->columns[i].name, name))
             return &live->columns[i];
     return NULL;
 }

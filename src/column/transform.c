@@ -35,21 +35,6 @@ static int32_t hash_i64(int64_t value)
     return (int32_t)mp_murmur3(mp_str_n(&value, 8));
 }
 
-static int64_t whole(struct mp_str value)
-{
-    int64_t wide = 0;
-    int32_t narrow;
-
-    if (value.size == 8) {
-        memcpy(&wide, value.data, 8);
-        return wide;
-    }
-    if (value.size == 1)
-        return (unsigned char)value.data[0];
-    memcpy(&narrow, value.data, 4);
-    return narrow;
-}
-
 /* Iceberg hashes a decimal's unscaled value as the fewest big-endian bytes that hold it. */
 static int32_t hash_decimal_bytes(struct mp_str value)
 {
@@ -59,7 +44,7 @@ static int32_t hash_decimal_bytes(struct mp_str value)
     if (value.size == 16) {
         memcpy(bytes, value.data, 16);
     } else {
-        int64_t wide = whole(value);
+        int64_t wide = mp_value_i64(value);
 
         for (int i = 15; i >= 0; i--, wide >>= 8)
             bytes[i] = (unsigned char)wide;
@@ -103,7 +88,7 @@ int32_t mp_bucket_hash(struct mp_type type, struct mp_str value, bool iceberg)
     case MP_TYPE_DECIMAL:
         if (iceberg)
             return hash_decimal_bytes(value);
-        return value.size == 16 ? hash_text(type, value) : hash_i64(whole(value));
+        return value.size == 16 ? hash_text(type, value) : hash_i64(mp_value_i64(value));
     case MP_TYPE_UUID:
         return iceberg ? (int32_t)mp_murmur3(value) : hash_text(type, value);
     case MP_TYPE_UINT8:
@@ -113,9 +98,9 @@ int32_t mp_bucket_hash(struct mp_type type, struct mp_str value, bool iceberg)
     case MP_TYPE_INT128:
         return hash_text(type, value);
     case MP_TYPE_TIMESTAMP_S: /* lies in microseconds, is hashed in its own unit */
-        return hash_i64(whole(value) / 1000000);
+        return hash_i64(mp_value_i64(value) / 1000000);
     default:
-        return hash_i64(whole(value));
+        return hash_i64(mp_value_i64(value));
     }
 }
 
@@ -153,7 +138,7 @@ bool mp_transform_fits(uint8_t transform, struct mp_type type)
 /* The number a calendar or epoch transform makes of an instant. */
 static int64_t calendar_value(uint8_t transform, struct mp_type type, struct mp_str value)
 {
-    int64_t units = units_per_second(type), at = whole(value);
+    int64_t units = units_per_second(type), at = mp_value_i64(value);
     int64_t days = units ? mp_floor_div(at, units * 86400) : at;
     int64_t hours = units ? mp_floor_div(at, units * 3600) : at * 24;
     struct mp_civil date = mp_civil_of_days(days);

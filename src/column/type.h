@@ -63,6 +63,22 @@ bool mp_type_is_text(struct mp_type type);
 bool mp_type_is_integer(struct mp_type type);
 bool mp_type_is_float(struct mp_type type);
 
+/* A signed integer of 1 (a BOOLEAN), 4 or 8 bytes as it lies. */
+static inline int64_t mp_value_i64(struct mp_str value)
+{
+    int64_t wide = 0;
+    int32_t narrow;
+
+    if (value.size == 8) {
+        memcpy(&wide, value.data, 8);
+        return wide;
+    }
+    if (value.size == 1)
+        return (unsigned char)value.data[0];
+    memcpy(&narrow, value.data, 4);
+    return narrow;
+}
+
 /* DuckLake's name of a type, such as "int64" or "decimal(18,4)", into ret (at least 24 bytes). */
 void mp_type_ducklake_name(struct mp_type type, char ret[24]);
 /* The other way; unknown and nested names give MP_TYPE_OTHER. ASCII case does not matter. */

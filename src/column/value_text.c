@@ -6,21 +6,6 @@
 #include <assert.h>
 #include <stdio.h>
 
-static int64_t integer_at(struct mp_str value)
-{
-    int64_t wide = 0;
-    int32_t narrow;
-
-    if (value.size == 8) {
-        memcpy(&wide, value.data, 8);
-    } else {
-        assert(value.size == 4);
-        memcpy(&narrow, value.data, 4);
-        wide = narrow;
-    }
-    return wide;
-}
-
 static struct mp_str date_text(struct mp_arena *arena, int64_t days)
 {
     struct mp_civil date = mp_civil_of_days(days);
@@ -72,7 +57,7 @@ static struct mp_str decimal_text(struct mp_arena *arena, struct mp_type type, s
         for (int i = 0; i < 16; i++)
             unscaled = (mp_int128)((mp_uint128)unscaled << 8 | (unsigned char)value.data[i]);
     else
-        unscaled = integer_at(value);
+        unscaled = mp_value_i64(value);
     negative = unscaled < 0;
     rest = negative ? 0 - (mp_uint128)unscaled : (mp_uint128)unscaled;
     for (unsigned place = 0; rest || place <= type.scale; place++) {
@@ -112,9 +97,9 @@ struct mp_str mp_value_text(struct mp_arena *arena, struct mp_type type, struct 
     case MP_TYPE_UINT8:
     case MP_TYPE_UINT16:
     case MP_TYPE_UINT32:
-        return mp_str_c(mp_arena_printf(arena, "%u", (unsigned)integer_at(value)));
+        return mp_str_c(mp_arena_printf(arena, "%u", (unsigned)mp_value_i64(value)));
     case MP_TYPE_UINT64:
-        return mp_str_c(mp_arena_printf(arena, "%llu", (unsigned long long)integer_at(value)));
+        return mp_str_c(mp_arena_printf(arena, "%llu", (unsigned long long)mp_value_i64(value)));
     case MP_TYPE_FLOAT:
         memcpy(&narrow, value.data, 4);
         return mp_arena_str(arena, mp_str_n(number, mp_float_text(narrow, number)));
@@ -127,18 +112,18 @@ struct mp_str mp_value_text(struct mp_arena *arena, struct mp_type type, struct 
     case MP_TYPE_DECIMAL:
         return decimal_text(arena, type, value);
     case MP_TYPE_DATE:
-        return date_text(arena, integer_at(value));
+        return date_text(arena, mp_value_i64(value));
     case MP_TYPE_TIME:
-        return clock_text(arena, integer_at(value), 1000000, 6);
+        return clock_text(arena, mp_value_i64(value), 1000000, 6);
     case MP_TYPE_TIMESTAMP_S:
     case MP_TYPE_TIMESTAMP:
-        return timestamp_text(arena, integer_at(value), 1000000, 6, "");
+        return timestamp_text(arena, mp_value_i64(value), 1000000, 6, "");
     case MP_TYPE_TIMESTAMP_MS:
-        return timestamp_text(arena, integer_at(value), 1000, 3, "");
+        return timestamp_text(arena, mp_value_i64(value), 1000, 3, "");
     case MP_TYPE_TIMESTAMP_NS:
-        return timestamp_text(arena, integer_at(value), 1000000000, 9, "");
+        return timestamp_text(arena, mp_value_i64(value), 1000000000, 9, "");
     case MP_TYPE_TIMESTAMPTZ:
-        return timestamp_text(arena, integer_at(value), 1000000, 6, "+00");
+        return timestamp_text(arena, mp_value_i64(value), 1000000, 6, "+00");
     case MP_TYPE_UUID:
         return uuid_text(arena, value);
     case MP_TYPE_VARCHAR:
@@ -147,6 +132,6 @@ struct mp_str mp_value_text(struct mp_arena *arena, struct mp_type type, struct 
         return mp_arena_str(arena, value);
     default:
         assert(mp_type_is_integer(type));
-        return mp_str_c(mp_arena_printf(arena, "%lld", (long long)integer_at(value)));
+        return mp_str_c(mp_arena_printf(arena, "%lld", (long long)mp_value_i64(value)));
     }
 }

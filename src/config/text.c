@@ -1,6 +1,8 @@
 /* config/text.c - the small grammars that settings are written in. Pure. */
 #include "config/config_priv.h"
 
+#include "base/utf8.h"
+
 #include <assert.h>
 #include <ctype.h>
 #include <math.h>
@@ -130,30 +132,15 @@ bool mp_text_uuid(struct mp_str text)
     return true;
 }
 
-/* RFC 3629, section 4. */
 bool mp_text_utf8(struct mp_str text)
 {
-    const unsigned char *p = (const unsigned char *)text.data;
-    size_t i = 0;
+    uint32_t point;
+    size_t size;
 
-    while (i < text.size) {
-        unsigned char c = p[i++];
-        unsigned char low = 0x80, high = 0xbf;
-        unsigned more = c < 0x80 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
-
-        if (c >= 0x80 && (c < 0xc2 || c > 0xf4))
+    for (size_t at = 0; at < text.size; at += size) {
+        size = mp_utf8_read(mp_str_n(text.data + at, text.size - at), &point);
+        if (size == 0)
             return false;
-        if (c == 0xe0)
-            low = 0xa0;
-        if (c == 0xed)
-            high = 0x9f;
-        if (c == 0xf0)
-            low = 0x90;
-        if (c == 0xf4)
-            high = 0x8f;
-        for (; more; more--, low = 0x80, high = 0xbf)
-            if (i == text.size || p[i] < low || p[i++] > high)
-                return false;
     }
     return true;
 }

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "obs/utf8.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -74,7 +74,7 @@ static void add_json(struct mp_buf *buf, struct mp_str text)
     mp_buf_add_byte(buf, '"');
     while (left) {
         uint32_t point = 0;
-        size_t length = mp_obs_utf8_next(at, left, &point);
+        size_t length = mp_utf8_read(mp_str_n(at, left), &point);
 
         if (!length) {
             mp_buf_add_c(buf, "\\ufffd");
@@ -105,7 +105,7 @@ static void add_plain(struct mp_buf *buf, struct mp_str text)
 
     while (left) {
         uint32_t point = 0;
-        size_t length = mp_obs_utf8_next(at, left, &point);
+        size_t length = mp_utf8_read(mp_str_n(at, left), &point);
 
         if (!length || point < 0x20 || point == 0x7f) {
             length = 1;

@@ -5,7 +5,7 @@
  */
 #include "obs/otlp_encode.h"
 
-#include "obs/utf8.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ static void add_text(struct mp_buf *buf, unsigned field, struct mp_str text)
 
     while (left) {
         uint32_t point;
-        size_t length = mp_obs_utf8_next(bytes, left, &point);
+        size_t length = mp_utf8_read(mp_str_n(bytes, left), &point);
 
         if (length)
             mp_buf_add(buf, bytes, length);

@@ -84,15 +84,9 @@ static void set_lag(struct mp_pipeline *p, uint64_t now_us)
     p->lag_set_us = now_us;
     for (uint32_t i = 0; i < p->part_count; i++) {
         struct mp_source_watermark mark = {.partition = p->parts[i].id};
-        int64_t from = published(p, &p->parts[i]);
-        char label[16];
 
         p->source->driver->watermarks_seen(p->source, &mark, 1);
-        if (mark.high < 0)
-            continue;
-        snprintf(label, sizeof(label), "%" PRId32, mark.partition);
-        mp_metric_set(p->world.metrics, MP_M_CONSUMER_LAG, label,
-                      (double)(mark.high > from ? mark.high - from : 0));
+        mp_status_lag(p, mark.partition, mark.high, published(p, &p->parts[i]));
     }
 }
 
@@ -342,23 +336,6 @@ static uint32_t poll_records(struct mp_pipeline *p, uint64_t arrow_bytes)
     return (uint32_t)want;
 }
 
-static struct mp_part *part_of(struct mp_pipeline *p, int32_t id, struct mp_part *last)
-{
-    if (last && last->id == id)
-        return last;
-    for (uint32_t low = 0, high = p->part_count; low < high;) {
-        uint32_t middle = (low + high) / 2;
-
-        if (p->parts[middle].id == id)
-            return &p->parts[middle];
-        if (p->parts[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
-}
-
 static void count_poll(struct mp_pipeline *p, uint64_t bytes, uint64_t records, uint64_t seconds_us)
 {
     mp_metric_observe(p->world.metrics, MP_M_ARROW_CONVERSION, NULL, (double)seconds_us / 1e6);
@@ -389,7 +366,8 @@ static void take_records(struct mp_pipeline *p, const struct mp_records *records
         p->batch_since_us = began;
     for (uint32_t i = 0; i < records->count; i++) {
         const struct mp_record *record = &records->items[i];
-        struct mp_part *next = part_of(p, record->partition, part);
+        struct mp_part *next =
+            part && part->id == record->partition ? part : mp_pipeline_part(p, record->partition);
 
         assert(next);
         assert(record->offset >= next->next); /* the source never goes back by itself */

@@ -78,6 +78,21 @@ void mp_pipeline_stop(struct mp_pipeline *p)
     atomic_fetch_add(&p->stops, 1);
 }
 
+struct mp_part *mp_pipeline_part(struct mp_pipeline *p, int32_t id)
+{
+    for (uint32_t low = 0, high = p->part_count; low < high;) {
+        uint32_t middle = (low + high) / 2;
+
+        if (p->parts[middle].id == id)
+            return &p->parts[middle];
+        if (p->parts[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
 bool mp_pipeline_wait(struct mp_pipeline *p, uint32_t ms)
 {
     for (uint32_t waited = 0; waited < ms && atomic_load(&p->stops) < 2; waited += 50)

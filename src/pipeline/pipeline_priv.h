@@ -113,8 +113,8 @@ struct mp_pipeline {
     struct mp_err failure;
     struct mp_arena live_arena; /* the table as last seen, for new batches */
     struct mp_schema live;
-    bool live_known;                            /* there is a table */
-    uint64_t published_at_us, publish_moved_us; /* last flush; last sign of life of publish */
+    bool live_known;           /* there is a table */
+    uint64_t publish_moved_us; /* last sign of life of publish */
     atomic_size_t compressed_bytes;
     struct mp_pipeline_counts counts;
     struct mp_status_flush {
@@ -176,6 +176,13 @@ void mp_status_fault(struct mp_pipeline *p, const struct mp_err *err, const char
 void mp_status_flushed(struct mp_pipeline *p, const struct mp_job *job, int64_t snapshot,
                        uint64_t files, double seconds);
 
+/* Sets a partition's lag: from what is published to the end of the log; high -1: not known. */
+void mp_status_lag(struct mp_pipeline *p, int32_t partition, int64_t high, int64_t published);
+
+/* pipeline.c */
+
+/* The partition of that id, if it is ours, else NULL; ingest's thread. */
+struct mp_part *mp_pipeline_part(struct mp_pipeline *p, int32_t id);
 /* Waits, in short steps, unless stop was called twice. False: it was. Serves no one. */
 bool mp_pipeline_wait(struct mp_pipeline *p, uint32_t ms);
 /* Copies the live table for new batches; NULL: there is none. */

@@ -105,14 +105,6 @@ enum mp_code mp_start_open(struct mp_pipeline *p, struct mp_err *err)
     return with_ladder(p, MP_HEALTH_SOURCE, "take the partitions over", claim_all, err);
 }
 
-static struct mp_part *part_of(struct mp_pipeline *p, int32_t id)
-{
-    for (uint32_t i = 0; i < p->part_count; i++)
-        if (p->parts[i].id == id)
-            return &p->parts[i];
-    return NULL;
-}
-
 /* Everything that is known of one partition when it is taken over. */
 struct takeover {
     int32_t id;
@@ -201,9 +193,7 @@ static void add_part(struct mp_pipeline *p, const struct takeover *t)
     p->part_count++;
     snprintf(label, sizeof(label), "%" PRId32, t->id);
     mp_metric_set(p->world.metrics, MP_M_LAST_COMMITTED_OFFSET, label, (double)t->next);
-    if (t->log.high >= 0)
-        mp_metric_set(p->world.metrics, MP_M_CONSUMER_LAG, label,
-                      (double)(t->log.high > t->next ? t->log.high - t->next : 0));
+    mp_status_lag(p, t->id, t->log.high, t->next);
 }
 
 /* Asks lake, source and log about partitions. */
@@ -318,7 +308,7 @@ enum mp_code mp_start_partitions(struct mp_pipeline *p, struct mp_err *err)
         return code;
     takeovers = mp_alloc_array(count, sizeof(*takeovers));
     for (uint32_t i = 0; i < count; i++)
-        if (!part_of(p, ids[i]))
+        if (!mp_pipeline_part(p, ids[i]))
             takeovers[fresh++].id = ids[i];
     if (fresh) {
         code = take_over(p, takeovers, fresh, err);
@@ -333,7 +323,7 @@ enum mp_code mp_start_partitions(struct mp_pipeline *p, struct mp_err *err)
 enum mp_code mp_start_lost(struct mp_pipeline *p, const struct mp_source_lost *lost,
                            struct mp_err *err)
 {
-    struct mp_part *part = part_of(p, lost->partition);
+    struct mp_part *part = mp_pipeline_part(p, lost->partition);
     struct takeover takeover = {.log = {.low = lost->low, .high = lost->high}};
     int64_t next = by_policy(p, &takeover);
 

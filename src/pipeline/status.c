@@ -23,6 +23,17 @@ void mp_status_fault(struct mp_pipeline *p, const struct mp_err *err, const char
     pthread_mutex_unlock(&p->lock);
 }
 
+void mp_status_lag(struct mp_pipeline *p, int32_t partition, int64_t high, int64_t published)
+{
+    char label[16];
+
+    if (high < 0)
+        return;
+    snprintf(label, sizeof(label), "%" PRId32, partition);
+    mp_metric_set(p->world.metrics, MP_M_CONSUMER_LAG, label,
+                  (double)(high > published ? high - published : 0));
+}
+
 static void count_rescued(struct mp_pipeline *p, const struct mp_job *job)
 {
     uint64_t total = 0;
@@ -54,10 +65,7 @@ static void count_ranges(struct mp_pipeline *p, const struct mp_job *job)
             mp_metric_set(p->world.metrics, MP_M_PARTITION_FRESHNESS, label,
                           (double)(now_ms - job->newest_ms[i]) / 1000);
         p->source->driver->watermarks_seen(p->source, &mark, 1);
-        if (mark.high >= 0)
-            mp_metric_set(
-                p->world.metrics, MP_M_CONSUMER_LAG, label,
-                (double)(mark.high > job->ranges[i].next ? mark.high - job->ranges[i].next : 0));
+        mp_status_lag(p, mark.partition, mark.high, job->ranges[i].next);
         p->counts.skipped += job->ranges[i].skipped;
         p->counts.quarantined += job->ranges[i].quarantined;
     }
@@ -67,7 +75,6 @@ void mp_status_flushed(struct mp_pipeline *p, const struct mp_job *job, int64_t 
                        uint64_t files, double seconds)
 {
     struct mp_metrics *metrics = p->world.metrics;
-    uint64_t now = mp_now_mono_us(p->world.env);
     struct mp_status_flush *flush;
 
     mp_health_flushed(p->world.health);
@@ -88,7 +95,6 @@ void mp_status_flushed(struct mp_pipeline *p, const struct mp_job *job, int64_t 
         .seconds = seconds,
         .trigger = job->trigger,
     };
-    p->published_at_us = now;
     pthread_mutex_unlock(&p->lock);
     if (!files)
         return; /* only offsets moved: no flush as dashboards count them */

@@ -2,8 +2,8 @@
 #include "lake/ducklake/ducklake.h"
 #include "lake/ducklake/layout.h"
 #include "lake/ducklake/priv.h"
-#include "lake/ducklake/utf8.h"
 
+#include "base/utf8.h"
 #include "base/mem.h"
 
 #include <assert.h>
@@ -32,7 +32,7 @@ static bool name_ok(struct mp_str name)
     if (name.size >= internal.size && mp_str_eq_fold(mp_str_n(name.data, internal.size), internal))
         return false;
     for (size_t at = 0; at < name.size; at += size) {
-        size = mp_dl_utf8_read(mp_str_n(name.data + at, name.size - at), &point);
+        size = mp_utf8_read(mp_str_n(name.data + at, name.size - at), &point);
         if (size == 0 || point < 0x20 || (point >= 0x7f && point < 0xa0))
             return false;
     }

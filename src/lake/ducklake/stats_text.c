@@ -1,25 +1,12 @@
 #include "lake/ducklake/stats_text.h"
+#include "base/utf8.h"
 #include "base/civil.h"
 #include "column/transform.h"
-#include "lake/ducklake/utf8.h"
 
 #include <assert.h>
 #include <math.h>
 
 #define TEXT_BOUND_MAX 256u
-
-static int64_t whole(struct mp_str bytes)
-{
-    int64_t wide = 0;
-    int32_t narrow;
-
-    if (bytes.size == 8) {
-        memcpy(&wide, bytes.data, 8);
-        return wide;
-    }
-    memcpy(&narrow, bytes.data, 4);
-    return narrow;
-}
 
 /* The extension reads dates of the years 1 to 9999; a bound that it cannot read drops the file.
  * Nor does it read the first day that nanoseconds reach. */
@@ -34,10 +21,10 @@ static bool readable(struct mp_type type, struct mp_str bytes)
     int64_t days, value;
 
     if (type.id == MP_TYPE_TIMESTAMP_NS)
-        return whole(bytes) >= -9223286400000000000 && whole(bytes) != INT64_MAX;
+        return mp_value_i64(bytes) >= -9223286400000000000 && mp_value_i64(bytes) != INT64_MAX;
     if (type.id != MP_TYPE_DATE && type.id != MP_TYPE_TIMESTAMP_MS && !units_per_us[type.id])
         return true;
-    value = whole(bytes);
+    value = mp_value_i64(bytes);
     days =
         type.id == MP_TYPE_DATE
             ? value
@@ -91,10 +78,10 @@ static bool raise_character(struct mp_buf *ret, struct mp_str character)
     uint32_t point;
     char bytes[4];
 
-    mp_dl_utf8_read(character, &point);
+    mp_utf8_read(character, &point);
     if (point == 0x10ffff)
         return false;
-    mp_buf_add(ret, bytes, mp_dl_utf8_write(point == 0xd7ff ? 0xe000 : point + 1, bytes));
+    mp_buf_add(ret, bytes, mp_utf8_write(point == 0xd7ff ? 0xe000 : point + 1, bytes));
     return true;
 }
 
@@ -104,7 +91,7 @@ static bool add_text(struct mp_buf *ret, struct mp_str bytes, bool upper)
     uint32_t point;
 
     for (size_t at = 0; at < bytes.size; at += size) {
-        size = mp_dl_utf8_read(mp_str_n(bytes.data + at, bytes.size - at), &point);
+        size = mp_utf8_read(mp_str_n(bytes.data + at, bytes.size - at), &point);
         if (size == 0 || point == 0)
             return false;
         if (at + size <= TEXT_BOUND_MAX) {

@@ -1,4 +1,4 @@
-#include "lake/ducklake/utf8.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 
@@ -10,7 +10,7 @@ static bool is_character(uint32_t point)
     return point <= 0x10ffff && (point < 0xd800 || point > 0xdfff);
 }
 
-size_t mp_dl_utf8_read(struct mp_str text, uint32_t *ret_point)
+size_t mp_utf8_read(struct mp_str text, uint32_t *ret_point)
 {
     const unsigned char *c = (const unsigned char *)text.data;
     uint32_t point;
@@ -37,7 +37,7 @@ size_t mp_dl_utf8_read(struct mp_str text, uint32_t *ret_point)
     return size;
 }
 
-size_t mp_dl_utf8_write(uint32_t point, char ret[4])
+size_t mp_utf8_write(uint32_t point, char ret[4])
 {
     static const unsigned char leads[5] = {0, 0, 0xc0, 0xe0, 0xf0};
     size_t size = 1;
