@@ -50,7 +50,6 @@ enum mp_code mp_refuse_unserved(const struct mp_config *config, struct mp_err *e
         const char *name;
     } unserved[] = {
         {config->destination == MP_DESTINATION_HOGLAKE, "MILLPOND_DESTINATION=hoglake"},
-        {config->ducklake.variant_column_count > 0, "MILLPOND_VARIANT_COLUMNS"},
     };
 
     for (size_t i = 0; i < sizeof(unserved) / sizeof(*unserved); i++)

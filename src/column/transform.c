@@ -125,7 +125,7 @@ static int64_t units_per_second(struct mp_type type)
 
 bool mp_transform_fits(uint8_t transform, struct mp_type type)
 {
-    if (type.id == MP_TYPE_OTHER || type.id == MP_TYPE_NONE)
+    if (type.id == MP_TYPE_VARIANT || type.id == MP_TYPE_OTHER || type.id == MP_TYPE_NONE)
         return false;
     if (transform == MP_TRANSFORM_IDENTITY || transform == MP_TRANSFORM_BUCKET ||
         transform == MP_TRANSFORM_BUCKET_ICEBERG)

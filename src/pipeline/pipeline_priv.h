@@ -65,6 +65,8 @@ struct mp_job {
     uint64_t arrow_bytes, records, rows;
     uint64_t compressed_bytes;
     uint64_t rescued[MP_RESCUE_REASONS];
+    uint32_t variant_keys;                    /* see mp_batch_variant_keys */
+    struct mp_parquet_variant_counts variant; /* of all companions */
     uint32_t column_count;
     struct mp_arena arena; /* partition values */
 };

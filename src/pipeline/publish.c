@@ -78,6 +78,21 @@ out:
     return code;
 }
 
+/* Companions that this batch does without. */
+static void tell_refused(struct mp_pipeline *p, const struct mp_job_table *table)
+{
+    uint32_t count;
+    const struct mp_companion *first = mp_batch_companion_refused(table->batch, &count);
+
+    if (!first)
+        return;
+    mp_metric_add(p->world.metrics, MP_M_ERRORS, "schema", count);
+    mp_log(p->world.log, MP_LOG_WARN, logger,
+           "table %.*s: \"%.*s\" is no VARIANT column and cannot be made one; %u companions are"
+           " left out of a flush of %u rows",
+           MP_STR_ARG(table->name), MP_STR_ARG(first->name), count, mp_batch_rows(table->batch));
+}
+
 static enum mp_code bind_table(struct mp_pipeline *p, struct mp_job_table *table,
                                struct mp_err *err)
 {
@@ -95,6 +110,7 @@ static enum mp_code bind_table(struct mp_pipeline *p, struct mp_job_table *table
         if (code)
             return code;
         if (live && !plan.add_count && !plan.widen_count) {
+            tell_refused(p, table);
             mp_batch_seal(table->batch, &live->schema, mp_now_wall_us(p->world.env));
             table->table = live;
             return MP_OK;
@@ -184,6 +200,7 @@ static enum mp_code stage_encode(struct publish *publish, struct mp_err *err)
         code = mp_encode(p, publish->job, table, err);
         for (int r = 0; i == MP_JOB_MAIN && r < MP_RESCUE_REASONS; r++)
             publish->job->rescued[r] = mp_batch_rescued(table->batch, (enum mp_rescue)r);
+        publish->job->variant_keys = mp_batch_variant_keys(table->batch);
         /* all that is needed of the rows is in the files now */
         mp_batch_free(table->batch);
         table->batch = NULL;

@@ -50,6 +50,15 @@ static void count_rescued(struct mp_pipeline *p, const struct mp_job *job)
     p->counts.rescued += total;
 }
 
+static void count_variants(struct mp_pipeline *p, const struct mp_job *job)
+{
+    mp_metric_add(p->world.metrics, MP_M_VARIANT_COMPANION_COLUMNS_DROPPED, NULL,
+                  job->variant_keys);
+    mp_metric_add(p->world.metrics, MP_M_VARIANT_VALUES_COERCED, NULL,
+                  (double)job->variant.rounded);
+    mp_metric_add(p->world.metrics, MP_M_VARIANT_VALUES_NULL, NULL, (double)job->variant.unfit);
+}
+
 static void count_ranges(struct mp_pipeline *p, const struct mp_job *job)
 {
     int64_t now_ms = mp_now_wall_us(p->world.env) / 1000;
@@ -81,6 +90,7 @@ void mp_status_flushed(struct mp_pipeline *p, const struct mp_job *job, int64_t 
     pthread_mutex_lock(&p->lock);
     count_ranges(p, job);
     count_rescued(p, job);
+    count_variants(p, job);
     p->counts.rows += job->rows;
     p->counts.files += files;
     p->counts.parquet_bytes += job->compressed_bytes;
