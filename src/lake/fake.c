@@ -348,7 +348,7 @@ static enum mp_code fake_evolve(struct mp_lake *lake, struct mp_str name,
 }
 
 static void fake_object_key(struct mp_lake *lake, const struct mp_lake_table *table,
-                            const struct mp_partition_value *partition, struct mp_buf *ret)
+                            const struct mp_lake_place *place, struct mp_buf *ret)
 {
     struct mp_fake_catalog *catalog = of(lake)->catalog;
 
@@ -357,7 +357,7 @@ static void fake_object_key(struct mp_lake *lake, const struct mp_lake_table *ta
         const struct mp_live_column *source =
             mp_schema_by_id(&table->schema, table->schema.partition[i].field_id);
 
-        mp_dl_partition_directory(ret, source->name, &partition[i]);
+        mp_dl_partition_directory(ret, source->name, &place->partition[i]);
     }
     mp_buf_printf(ret, "fake-%08x.parquet", (unsigned)++catalog->keys);
 }

@@ -61,7 +61,8 @@ struct mp_job {
     struct mp_source_offset *offsets; /* the same as the source stores them */
     int64_t *newest_ms;               /* [range_count] timestamp of the newest record */
     uint32_t range_count;
-    const char *trigger; /* size, time or final */
+    const char *trigger;        /* size, time or final */
+    char key[MP_LAKE_KEY_SIZE]; /* of its commit; "" where the lake keeps the offsets */
     uint64_t arrow_bytes, records, rows;
     uint64_t compressed_bytes;
     uint64_t rescued[MP_RESCUE_REASONS];

@@ -235,6 +235,8 @@ static enum mp_code stage_commit(struct publish *publish, struct mp_err *err)
         .ranges = job->ranges,
         .range_count = job->range_count,
         .trigger = mp_str_c(job->trigger),
+        .key = mp_str_c(job->key),
+        .arrow_bytes = job->arrow_bytes,
     };
     uint64_t began = mp_now_mono_us(p->world.env);
     uint32_t first = 0;

@@ -196,10 +196,10 @@ static const struct mp_partition_value *values_of(json_t *list)
 static enum mp_code do_key(json_t *command, struct mp_err *err, json_t *answer)
 {
     struct mp_buf key = MP_BUF_INIT(65536);
+    struct mp_lake_place place = {.partition = values_of(json_object_get(command, "partition"))};
 
     (void)err;
-    lake->driver->object_key(lake, lent(text_of(command, "table")),
-                             values_of(json_object_get(command, "partition")), &key);
+    lake->driver->object_key(lake, lent(text_of(command, "table")), &place, &key);
     json_object_set_new(answer, "key", string(mp_buf_str(&key)));
     mp_buf_fini(&key);
     return MP_OK;
@@ -257,8 +257,11 @@ static enum mp_code do_append(json_t *command, struct mp_err *err, json_t *answe
     size_t count = json_array_size(list), range_count = json_array_size(from);
     struct mp_lake_append *appends = mp_arena_take(&arena, sizeof(*appends) * (count + 1));
     struct mp_lake_range *ranges = mp_arena_take(&arena, sizeof(*ranges) * (range_count + 1));
-    struct mp_lake_commit commit = {appends, (uint32_t)count, ranges, (uint32_t)range_count,
-                                    text_of(command, "trigger")};
+    struct mp_lake_commit commit = {.appends = appends,
+                                    .append_count = (uint32_t)count,
+                                    .ranges = ranges,
+                                    .range_count = (uint32_t)range_count,
+                                    .trigger = text_of(command, "trigger")};
     struct mp_lake_result result;
     uint64_t start_us;
     enum mp_code code;
@@ -279,9 +282,15 @@ static enum mp_code do_append(json_t *command, struct mp_err *err, json_t *answe
 
         for (size_t k = 0; k < json_array_size(item) && k < 7; k++)
             at[k] = json_integer_value(json_array_get(item, k));
-        ranges[i] = (struct mp_lake_range){(int32_t)at[0],  at[1],           at[2],
-                                           (uint64_t)at[3], (uint64_t)at[4], (uint64_t)at[5],
-                                           (uint64_t)at[6]};
+        ranges[i] = (struct mp_lake_range){
+            .partition = (int32_t)at[0],
+            .first = at[1],
+            .next = at[2],
+            .records = (uint64_t)at[3],
+            .rows = (uint64_t)at[4],
+            .skipped = (uint64_t)at[5],
+            .quarantined = (uint64_t)at[6],
+        };
     }
     start_us = mp_now_mono_us(&env);
     code = lake->driver->append(lake, &commit, err, &result);

@@ -64,7 +64,7 @@ static enum mp_code ping(struct mp_lake *self, struct mp_err *err)
 }
 
 static void object_key(struct mp_lake *self, const struct mp_lake_table *view,
-                       const struct mp_partition_value *partition, struct mp_buf *ret)
+                       const struct mp_lake_place *place, struct mp_buf *ret)
 {
     struct mp_ducklake *lake = of(self);
     const struct mp_dl_table *table = (const struct mp_dl_table *)view;
@@ -73,7 +73,7 @@ static void object_key(struct mp_lake *self, const struct mp_lake_table *view,
     mp_buf_add_str(ret, table->prefix);
     for (uint32_t i = 0; table->hive && i < view->schema.partition_count; i++) {
         struct mp_arena arena;
-        struct mp_partition_value value = partition[i];
+        struct mp_partition_value value = place->partition[i];
 
         mp_arena_init(&arena, 1024);
         if (!value.null)
