@@ -65,8 +65,12 @@ struct mp_job {
     uint64_t arrow_bytes, records, rows;
     uint64_t compressed_bytes;
     uint64_t rescued[MP_RESCUE_REASONS];
+    struct mp_misfit *misfits; /* of the main table */
+    uint32_t misfit_count;
+    struct mp_str refused_names[MP_BATCH_NAMES_KEPT];
+    uint32_t refused_name_count; /* all of them */
     uint32_t column_count;
-    struct mp_arena arena; /* partition values */
+    struct mp_arena arena; /* partition values, texts of misfits and names */
 };
 
 /* What publish answers; read and cleared by ingest. */
