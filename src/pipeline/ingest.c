@@ -133,6 +133,7 @@ static enum mp_code rewind_parts(struct mp_pipeline *p, struct mp_err *err)
     struct mp_job *job;
     enum mp_code code = MP_OK;
 
+    p->rewinds++;
     pthread_mutex_lock(&p->lock);
     job = p->job;
     p->job = NULL;
@@ -196,22 +197,20 @@ static bool publish_bound(struct mp_pipeline *p)
 static enum mp_code wait_for(struct mp_pipeline *p, bool (*reached)(struct mp_pipeline *),
                              bool *ret_rewound, struct mp_err *err)
 {
+    uint64_t rewinds = p->rewinds;
     enum mp_code code = MP_OK;
 
-    *ret_rewound = false;
     while (!code) {
-        struct mp_batch *batch = p->batch;
-
         if (atomic_load(&p->stops) > 1)
             return mp_err_set(err, MP_STOPPED,
                               "stopped twice: what was not published is read again "
                               "by the next process");
         code = look_at_publish(p, err);
-        *ret_rewound |= p->batch != batch;
         if (code || reached(p))
             break;
         serve(p);
     }
+    *ret_rewound = p->rewinds != rewinds;
     return code;
 }
 

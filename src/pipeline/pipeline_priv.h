@@ -98,6 +98,7 @@ struct mp_pipeline {
     struct mp_part *parts; /* ascending ids */
     uint32_t part_count;
     struct mp_batch *batch, *quarantine;
+    uint64_t rewinds;        /* how often what was taken was dropped, to be read again */
     uint64_t batch_since_us; /* when its first record was taken; 0: none yet */
     uint64_t parts_asked_us; /* when the source was last asked for its partitions */
     uint64_t lag_set_us;
