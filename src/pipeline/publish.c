@@ -94,10 +94,8 @@ static enum mp_code bind_table(struct mp_pipeline *p, struct mp_job_table *table
         live = NULL;
     for (unsigned round = 0; round < 8; round++) {
         code = mp_batch_plan(table->batch, live ? &live->schema : NULL, err, &plan);
-        if (code) {
-            mp_metric_add(p->world.metrics, MP_M_ERRORS, "schema", 1);
+        if (code)
             return code;
-        }
         if (live && !plan.add_count && !plan.widen_count) {
             mp_batch_seal(table->batch, &live->schema, mp_now_wall_us(p->world.env));
             table->table = live;
@@ -431,6 +429,7 @@ static void publish_job(struct mp_pipeline *p, struct mp_job *job)
         mp_job_free(p, job);
         answer(p, MP_VERDICT_NONE, NULL);
     } else if (code == MP_CHANGED) {
+        mp_metric_add(p->world.metrics, MP_M_ERRORS, "schema", 1);
         mp_log(p->world.log, MP_LOG_WARN, logger,
                "the table changed under the batch (%s); its ranges are read again", err.text);
         code = look_again(&publish, &err);
