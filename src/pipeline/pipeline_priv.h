@@ -101,7 +101,7 @@ struct mp_pipeline {
     uint64_t rewinds;        /* how often what was taken was dropped, to be read again */
     uint64_t batch_since_us; /* when its first record was taken; 0: none yet */
     uint64_t parts_asked_us; /* when the source was last asked for its partitions */
-    uint64_t lag_set_us;
+    uint64_t gauges_set_us;
     struct mp_log_limit bad_records;
     struct mp_retry source_retry;
 
