@@ -1,7 +1,8 @@
 /* server/settings.c - see settings.h. */
 #include "server/settings.h"
 
-#include "config/config_priv.h" /* the grammars of config/text.c and the look-up of read.c */
+#include "base/utf8.h"
+#include "config/text.h"
 
 #include <assert.h>
 
@@ -38,7 +39,7 @@ static enum mp_code read_one(const struct setting *setting, struct mp_str value,
     switch (setting->kind) {
     case KIND_TEXT:
     case KIND_SECRET:
-        if (!mp_text_utf8(value))
+        if (!mp_utf8_is(value))
             return mp_err_set(err, MP_BAD_CONFIG, "%s is no UTF-8 text", setting->name);
         *(struct mp_str *)ret = value;
         break;
