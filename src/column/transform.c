@@ -93,6 +93,7 @@ int32_t mp_bucket_hash(struct mp_type type, struct mp_str value, bool iceberg)
         return iceberg ? (int32_t)mp_murmur3(value) : hash_text(type, value);
     case MP_TYPE_UINT8:
     case MP_TYPE_UINT16:
+        return iceberg ? hash_i64(mp_value_i64(value)) : hash_text(type, value);
     case MP_TYPE_UINT32:
     case MP_TYPE_UINT64:
     case MP_TYPE_INT128:
