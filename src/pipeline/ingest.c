@@ -262,8 +262,7 @@ static struct mp_job *make_job(struct mp_pipeline *p, const char *trigger)
             .quarantined = part->quarantined,
         };
         job->offsets[at] = (struct mp_source_offset){.partition = part->id, .offset = part->next};
-        snprintf(job->offsets[at].metadata, sizeof(job->offsets[at].metadata),
-                 "mp1 %" PRId64 " %" PRId64, part->epoch, part->next);
+        mp_pipeline_mark(&job->offsets[at], part->epoch);
         job->newest_ms[at] = part->timestamp_ms;
         job->range_count++;
         job->records += part->records;

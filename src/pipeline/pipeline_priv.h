@@ -189,6 +189,8 @@ void mp_status_lag(struct mp_pipeline *p, int32_t partition, int64_t high, int64
 
 /* The partition of that id, if it is ours, else NULL; ingest's thread. */
 struct mp_part *mp_pipeline_part(struct mp_pipeline *p, int32_t id);
+/* Sets the marker by which our offsets in the source's store are known: epoch and next offset. */
+void mp_pipeline_mark(struct mp_source_offset *offset, int64_t epoch);
 /* Waits, in short steps, unless stop was called twice. False: it was. Serves no one. */
 bool mp_pipeline_wait(struct mp_pipeline *p, uint32_t ms);
 /* Copies the live table for new batches; NULL: there is none. */

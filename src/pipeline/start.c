@@ -250,6 +250,32 @@ static enum mp_code claim(struct mp_pipeline *p, const struct takeover *takeover
     return code;
 }
 
+/* A process that died between its commit to the lake and the mirror's has left the mirror behind.
+ * It is put right here, since a partition may stay without another record, and another program may
+ * go on from it. What others committed is not touched before there is something to tell. */
+static void mend_mirror(struct mp_pipeline *p, const struct takeover *takeovers, uint32_t count)
+{
+    struct mp_source_offset *offsets = mp_alloc_array(count, sizeof(*offsets));
+    uint32_t behind = 0;
+    struct mp_err err;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct takeover *t = &takeovers[i];
+
+        if (t->lake.next < 0 || t->next != t->lake.next || t->stored.offset == t->next ||
+            (t->stored.offset >= 0 && !is_ours(&t->stored)))
+            continue;
+        offsets[behind] = (struct mp_source_offset){.partition = t->id, .offset = t->next};
+        mp_pipeline_mark(&offsets[behind++], t->lake.epoch + 1);
+    }
+    if (behind && p->source->driver->commit(p->source, offsets, behind, &err)) {
+        mp_metric_add(p->world.metrics, MP_M_ERRORS, "offset_commit", 1);
+        mp_log(p->world.log, MP_LOG_WARN, logger,
+               "Offset commit failed: %s; the lake holds the offsets", err.text);
+    }
+    mp_free(offsets);
+}
+
 /* The lake's uuid text is lent until its next call: looked at before anything else is asked. */
 static void tell_recreated(struct mp_pipeline *p, const struct takeover *takeovers, uint32_t count)
 {
@@ -292,6 +318,7 @@ static enum mp_code take_over(struct mp_pipeline *p, struct takeover *takeovers,
             return code;
         add_part(p, &takeovers[i]);
     }
+    mend_mirror(p, takeovers, count);
     return MP_OK;
 }
 

@@ -145,6 +145,33 @@ static void another_programs_offsets_are_adopted_when_ahead(void)
     world_close(&world);
 }
 
+/* The source's store was not told of the last flush, as after a kill: the next process does it,
+ * records or not. */
+static void a_mirror_left_behind_is_mended(void)
+{
+    struct mp_source_offset ours = {.partition = 0, .offset = 50, .metadata = "mp1 1 50"};
+    struct mp_source_offset none = {.partition = 1, .offset = MP_OFFSET_NONE};
+    struct mp_err err;
+
+    world_open(&world, 2, 1);
+    world_add(&world, 0, 100);
+    world_add(&world, 1, 7);
+    CHECK_OK(run(&err), err);
+    mp_fake_log_commit(world.log, &ours);
+    mp_fake_log_commit(world.log, &none);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(mp_fake_log_committed(world.log, 0).offset, 100);
+    CHECK_STR(mp_str_c(mp_fake_log_committed(world.log, 0).metadata), MP_STR("mp1 2 100"));
+    CHECK_INT(mp_fake_log_committed(world.log, 1).offset, 7);
+    /* one that cannot be told is no reason not to start */
+    commit_as_python(MP_OFFSET_NONE);
+    mp_fake_log_fail(world.log, MP_FAKE_LOG_COMMIT, 1, MP_REFUSED, false, false);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(mp_fake_log_committed(world.log, 0).offset, MP_OFFSET_NONE);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_ERRORS, "offset_commit"), 1);
+    world_close(&world);
+}
+
 static void the_group_may_be_gone(void)
 {
     int64_t next[1];
@@ -332,6 +359,7 @@ int main(int argc, char **argv)
         TEST(columns_count_as_added_once_the_table_is_there),
         TEST(failed_table_changes_are_counted),
         TEST(another_programs_offsets_are_adopted_when_ahead),
+        TEST(a_mirror_left_behind_is_mended),
         TEST(the_group_may_be_gone),
         TEST(offsets_that_left_the_log_are_counted),
         TEST(latest_starts_at_the_end),
