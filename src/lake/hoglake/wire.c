@@ -31,6 +31,8 @@ bool mp_wire_object(struct mp_wire_reader *reader, const json_t *value, const ch
         mp_wire_fault(reader, "%s must be an object", what);
         return false;
     }
+    if (reader->answer)
+        return !reader->failed;
     json_object_foreach((json_t *)(uintptr_t)value, name, member)
     {
         const char *const *k = known;
@@ -189,6 +191,10 @@ void mp_wire_column_read(struct mp_wire_reader *reader, const json_t *value,
     mp_wire_bool(reader, value, "nullable", &ret->nullable);
     mp_wire_json_text(reader, value, "type_params", &ret->type_params);
     mp_wire_text(reader, value, "comment", false, &ret->comment);
+    if (reader->answer) {
+        mp_wire_int(reader, value, "field_id", true, &ret->field_id, NULL);
+        mp_wire_int(reader, value, "ordinal", true, &ret->ordinal, NULL);
+    }
     children = mp_wire_array(reader, value, "children", false);
     if (!children)
         return;
