@@ -31,7 +31,8 @@ enum mp_transform_id {
     MP_TRANSFORM_EPOCH_DAY,
     MP_TRANSFORM_EPOCH_HOUR,
     MP_TRANSFORM_BUCKET,         /* murmur3 of the value's bytes as DuckLake takes them */
-    MP_TRANSFORM_BUCKET_ICEBERG, /* the same with Iceberg's bytes (decimal, uuid differ) */
+    MP_TRANSFORM_BUCKET_ICEBERG, /* the same with Iceberg's bytes (decimal, uuid, unsigned differ)
+                                  */
 };
 
 struct mp_partition_field {

@@ -35,26 +35,6 @@ static int32_t hash_i64(int64_t value)
     return (int32_t)mp_murmur3(mp_str_n(&value, 8));
 }
 
-/* Iceberg hashes a decimal's unscaled value as the fewest big-endian bytes that hold it. */
-static int32_t hash_decimal_bytes(struct mp_str value)
-{
-    unsigned char bytes[16];
-    size_t skip = 0;
-
-    if (value.size == 16) {
-        memcpy(bytes, value.data, 16);
-    } else {
-        int64_t wide = mp_value_i64(value);
-
-        for (int i = 15; i >= 0; i--, wide >>= 8)
-            bytes[i] = (unsigned char)wide;
-    }
-    while (skip < 15 && ((bytes[skip] == 0 && bytes[skip + 1] < 0x80) ||
-                         (bytes[skip] == 0xff && bytes[skip + 1] >= 0x80)))
-        skip++;
-    return (int32_t)mp_murmur3(mp_str_n(bytes + skip, 16 - skip));
-}
-
 /* DuckLake hashes the text of types that do not fit an int64. */
 static int32_t hash_text(struct mp_type type, struct mp_str value)
 {
@@ -69,6 +49,7 @@ static int32_t hash_text(struct mp_type type, struct mp_str value)
 
 int32_t mp_bucket_hash(struct mp_type type, struct mp_str value, bool iceberg)
 {
+    unsigned char bytes[16];
     double wide;
     float narrow;
 
@@ -87,13 +68,16 @@ int32_t mp_bucket_hash(struct mp_type type, struct mp_str value, bool iceberg)
         return (int32_t)mp_murmur3(mp_str_n(&wide, 8));
     case MP_TYPE_DECIMAL:
         if (iceberg)
-            return hash_decimal_bytes(value);
+            return (int32_t)mp_murmur3(mp_str_n(bytes, mp_i128_bytes(mp_value_i128(value), bytes)));
         return value.size == 16 ? hash_text(type, value) : hash_i64(mp_value_i64(value));
     case MP_TYPE_UUID:
         return iceberg ? (int32_t)mp_murmur3(value) : hash_text(type, value);
     case MP_TYPE_UINT8:
     case MP_TYPE_UINT16:
     case MP_TYPE_UINT32:
+        if (iceberg)
+            return hash_i64((uint32_t)mp_value_i64(value));
+        return hash_text(type, value);
     case MP_TYPE_UINT64:
     case MP_TYPE_INT128:
         return hash_text(type, value);

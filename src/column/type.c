@@ -71,6 +71,31 @@ bool mp_type_is_float(struct mp_type type)
     return row_of(type)->kind == KIND_FLOAT;
 }
 
+mp_int128 mp_value_i128(struct mp_str value)
+{
+    mp_uint128 wide = 0;
+
+    if (value.size != 16)
+        return mp_value_i64(value);
+    for (int i = 0; i < 16; i++)
+        wide = wide << 8 | (unsigned char)value.data[i];
+    return (mp_int128)wide;
+}
+
+size_t mp_i128_bytes(mp_int128 number, unsigned char ret[16])
+{
+    unsigned char bytes[16];
+    size_t skip = 0;
+
+    for (int i = 15; i >= 0; i--, number >>= 8)
+        bytes[i] = (unsigned char)number;
+    while (skip < 15 && ((bytes[skip] == 0 && bytes[skip + 1] < 0x80) ||
+                         (bytes[skip] == 0xff && bytes[skip + 1] >= 0x80)))
+        skip++;
+    memcpy(ret, bytes + skip, 16 - skip);
+    return 16 - skip;
+}
+
 void mp_type_ducklake_name(struct mp_type type, char ret[24])
 {
     const char *name = row_of(type)->name;

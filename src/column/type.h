@@ -79,6 +79,12 @@ static inline int64_t mp_value_i64(struct mp_str value)
     return narrow;
 }
 
+/* A decimal's unscaled value as it lies: 4 or 8 bytes little-endian, or 16 big-endian. */
+mp_int128 mp_value_i128(struct mp_str value);
+/* The fewest bytes that hold the number, big-endian two's complement, into ret; gives their count,
+ * 1 to 16. (Iceberg, "Single-value serialization" of decimals) */
+size_t mp_i128_bytes(mp_int128 number, unsigned char ret[16]);
+
 /* DuckLake's name of a type, such as "int64" or "decimal(18,4)", into ret (at least 24 bytes). */
 void mp_type_ducklake_name(struct mp_type type, char ret[24]);
 /* The other way; unknown and nested names give MP_TYPE_OTHER. ASCII case does not matter. */

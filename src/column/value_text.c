@@ -48,16 +48,11 @@ static struct mp_str timestamp_text(struct mp_arena *arena, int64_t value, int64
 
 static struct mp_str decimal_text(struct mp_arena *arena, struct mp_type type, struct mp_str value)
 {
-    mp_int128 unscaled = 0;
+    mp_int128 unscaled = mp_value_i128(value);
     mp_uint128 rest;
     char digits[48], *end = digits + sizeof(digits), *at = end;
     bool negative;
 
-    if (value.size == 16)
-        for (int i = 0; i < 16; i++)
-            unscaled = (mp_int128)((mp_uint128)unscaled << 8 | (unsigned char)value.data[i]);
-    else
-        unscaled = mp_value_i64(value);
     negative = unscaled < 0;
     rest = negative ? 0 - (mp_uint128)unscaled : (mp_uint128)unscaled;
     for (unsigned place = 0; rest || place <= type.scale; place++) {

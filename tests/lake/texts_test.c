@@ -5,6 +5,7 @@
 #include "lake/ducklake/partition_by.h"
 #include "lake/ducklake/stats_text.h"
 #include "lake/ducklake/time.h"
+#include "lake/partition_text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -101,9 +102,9 @@ static void partition_directories_are_encoded(void)
 
 static void nul_bytes_become_pictures(void)
 {
-    CHECK_STR(mp_dl_partition_text(&arena, MP_STR("a\0b\0")), MP_STR("a\xe2\x90\x80"
-                                                                     "b\xe2\x90\x80"));
-    CHECK_STR(mp_dl_partition_text(&arena, MP_STR("ab")), MP_STR("ab"));
+    CHECK_STR(mp_lake_partition_text(&arena, MP_STR("a\0b\0")), MP_STR("a\xe2\x90\x80"
+                                                                       "b\xe2\x90\x80"));
+    CHECK_STR(mp_lake_partition_text(&arena, MP_STR("ab")), MP_STR("ab"));
 }
 
 /* "transform:buckets:column ..." of a setting, or the code and text of its refusal. */
