@@ -99,6 +99,14 @@ static struct mp_str shown(struct mp_str text)
     return text;
 }
 
+/* So that a text of the server cannot forge log lines. */
+static void make_plain(struct mp_err *err)
+{
+    for (char *at = err ? err->text : NULL; at && *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            *at = '?';
+}
+
 enum mp_code mp_hog_refusal(struct mp_hoglake *lake, struct mp_err *err)
 {
     const struct mp_hog_answer *answer = &lake->answer;
@@ -118,6 +126,7 @@ enum mp_code mp_hog_refusal(struct mp_hoglake *lake, struct mp_err *err)
     mp_err_set(err, code, "answered %u%s%.*s%s%.*s%s", status, name.size ? " " : "",
                MP_STR_ARG(name), detail.size ? ": " : "", MP_STR_ARG(detail),
                status < 400 ? " (redirects are not followed)" : "");
+    make_plain(err);
     mp_err_add(err, "%s %s", lake->call.method, mp_buf_c(&lake->url) + lake->root_size);
     if (err) {
         err->sys = (int)status;

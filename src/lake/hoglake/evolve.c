@@ -75,10 +75,8 @@ static enum mp_code alter(struct mp_hoglake *lake, struct mp_hog_table **table, 
 /* The table was there a moment ago: whoever asks again makes it anew. */
 static enum mp_code gone(struct mp_err *err)
 {
-    if (err) {
-        err->code = MP_CONFLICT;
-        err->retriable = true;
-    }
+    err->code = MP_CONFLICT;
+    err->retriable = true;
     return MP_CONFLICT;
 }
 
@@ -236,9 +234,12 @@ enum mp_code mp_hog_evolve(struct mp_lake *self, struct mp_str name,
     const struct mp_lake_table *live;
     struct mp_hog_table *table = NULL;
     struct mp_hog_layout layout;
+    struct mp_err unasked;
     bool refused = false, made;
     enum mp_code code;
 
+    if (!err)
+        err = &unasked; /* why a column was refused is needed here */
     for (uint32_t i = 0; i < want->widen_count; i++)
         want->ret_widened[i] = false; /* a long cannot become a double */
     code = mp_hog_resolve(self, name, err, &live);
