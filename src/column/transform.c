@@ -94,6 +94,7 @@ static int64_t units_per_second(struct mp_type type)
     switch (type.id) {
     case MP_TYPE_DATE:
         return 0;
+    case MP_TYPE_TIMESTAMP_S_MS:
     case MP_TYPE_TIMESTAMP_MS:
         return 1000;
     case MP_TYPE_TIMESTAMP_S:

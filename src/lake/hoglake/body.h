@@ -20,8 +20,8 @@
  * bytes at most, and not beginning with "_hog" in any case, which the catalog keeps for itself. */
 bool mp_hog_name_ok(struct mp_str name);
 
-/* The catalog's name of a type: "long", "decimal". NULL: it has no such type (HUGEINT), or there
- * is none (NONE, OTHER). */
+/* The catalog's name of a type: "long", "decimal". NULL: it has no such type (HUGEINT, and those
+ * that lie otherwise in its files), or there is none (NONE, OTHER). */
 const char *mp_hog_type_name(struct mp_type type);
 /* The other way. params is the JSON text of type_params, which only decimals need; absent where
  * data is NULL. False, and MP_TYPE_OTHER in ret: a type that cannot be written (list, struct, map,
