@@ -142,8 +142,7 @@ struct mp_str mp_value_text(struct mp_arena *arena, struct mp_type type, struct 
 static struct mp_str iso_clock(struct mp_arena *arena, int64_t us, const char *zone)
 {
     int64_t seconds = us / 1000000;
-    char *fraction =
-        us % 1000000 ? mp_arena_printf(arena, ".%06d", (int)(us % 1000000)) : (char[]){""};
+    const char *fraction = us % 1000000 ? mp_arena_printf(arena, ".%06d", (int)(us % 1000000)) : "";
 
     return mp_str_c(mp_arena_printf(arena, "%02d:%02d:%02d%s%s", (int)(seconds / 3600),
                                     (int)(seconds / 60 % 60), (int)(seconds % 60), fraction, zone));
