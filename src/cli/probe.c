@@ -30,7 +30,8 @@ static const char *advice(const struct mp_config *config, const struct mp_err *e
     for (size_t i = 0; i < sizeof(of_keys) / sizeof(*of_keys); i++)
         if (strstr(err->text, of_keys[i]))
             return config->s3.access_key.size
-                       ? "HOGLAKE_S3_ACCESS_KEY and HOGLAKE_S3_SECRET_KEY are not those of the store"
+                       ? "HOGLAKE_S3_ACCESS_KEY and HOGLAKE_S3_SECRET_KEY are not those of the "
+                         "store"
                        : "the credentials of the AWS chain are not those of the store";
     return "are bucket and permissions right? s3:PutObject and s3:AbortMultipartUpload are needed";
 }

@@ -41,6 +41,12 @@ struct mp_partition_field {
     uint32_t buckets; /* BUCKET only */
 };
 
+/* How a catalog spells the values of identity partitions. */
+enum mp_spelling {
+    MP_SPELLING_DUCKLAKE, /* as DuckDB's cast to VARCHAR */
+    MP_SPELLING_HOGLAKE,  /* ISO 8601, doubles and decimals as Python, bytes in base64 */
+};
+
 /* A row's value of one partition field, as catalogs spell it: 2024, 3, n0, 1.5, true. */
 struct mp_partition_value {
     bool null;
@@ -59,6 +65,7 @@ struct mp_schema {
     uint32_t partition_count;
     const struct mp_sort_field *sort;
     uint32_t sort_count;
+    uint8_t spelling; /* enum mp_spelling */
 };
 
 /* Gives NULL where the schema has no such column. */

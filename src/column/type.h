@@ -24,20 +24,22 @@ enum mp_type_id {
     MP_TYPE_UINT8,
     MP_TYPE_UINT16,
     MP_TYPE_UINT32,
+    MP_TYPE_UINT32_LONG, /* the same lying as INT64: hoglake has it so */
     MP_TYPE_UINT64,
     MP_TYPE_INT128, /* HUGEINT: lies as a DOUBLE, so only exact values are stored */
     MP_TYPE_FLOAT,
     MP_TYPE_DOUBLE,
-    MP_TYPE_DECIMAL,      /* unscaled: INT32 to 9 digits, INT64 to 18, else 16 bytes big-endian */
-    MP_TYPE_DATE,         /* INT32 days since 1970-01-01 */
-    MP_TYPE_TIME,         /* INT64 microseconds of the day */
-    MP_TYPE_TIMESTAMP_S,  /* INT64 microseconds too: DuckLake writes seconds so */
-    MP_TYPE_TIMESTAMP_MS, /* INT64 milliseconds */
-    MP_TYPE_TIMESTAMP,    /* INT64 microseconds, no zone */
-    MP_TYPE_TIMESTAMP_NS, /* INT64 nanoseconds */
-    MP_TYPE_TIMESTAMPTZ,  /* INT64 microseconds, UTC */
-    MP_TYPE_VARCHAR,      /* UTF-8 */
-    MP_TYPE_JSON,         /* UTF-8 text that is JSON */
+    MP_TYPE_DECIMAL,        /* unscaled: INT32 to 9 digits, INT64 to 18, else 16 bytes big-endian */
+    MP_TYPE_DATE,           /* INT32 days since 1970-01-01 */
+    MP_TYPE_TIME,           /* INT64 microseconds of the day */
+    MP_TYPE_TIMESTAMP_S,    /* INT64 microseconds too: DuckLake writes seconds so */
+    MP_TYPE_TIMESTAMP_S_MS, /* whole seconds too, INT64 milliseconds: hoglake has them so */
+    MP_TYPE_TIMESTAMP_MS,   /* INT64 milliseconds */
+    MP_TYPE_TIMESTAMP,      /* INT64 microseconds, no zone */
+    MP_TYPE_TIMESTAMP_NS,   /* INT64 nanoseconds */
+    MP_TYPE_TIMESTAMPTZ,    /* INT64 microseconds, UTC */
+    MP_TYPE_VARCHAR,        /* UTF-8 */
+    MP_TYPE_JSON,           /* UTF-8 text that is JSON */
     MP_TYPE_BLOB,
     MP_TYPE_UUID,  /* 16 bytes big-endian */
     MP_TYPE_OTHER, /* a live type that cannot be written yet: its values are rescued */

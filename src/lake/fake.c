@@ -1,6 +1,6 @@
 #include "lake/fake.h"
 #include "lake/ducklake/layout.h"
-#include "lake/ducklake/partition_by.h"
+#include "lake/partition_by.h"
 
 #include "base/mem.h"
 
@@ -262,12 +262,13 @@ static enum mp_code create(struct mp_fake_catalog *catalog, struct mp_str name,
                            const struct mp_lake_evolution *evolution,
                            const struct mp_lake_create *options, struct mp_err *err)
 {
-    const struct mp_dl_partition_key *keys;
+    const struct mp_partition_key *keys;
     struct fake_table *table = mp_arena_take(&catalog->arena, sizeof(*table));
     uint32_t count;
     enum mp_code code;
 
-    code = mp_dl_partition_by_parse(&catalog->arena, options->partition_by, err, &keys, &count);
+    code = mp_partition_by_parse(&catalog->arena, options->partition_by, MP_PARTITION_BY_DUCKLAKE,
+                                 err, &keys, &count);
     if (code)
         return code;
     assert(count <= KEYS_MAX && options->sort_by_count <= KEYS_MAX);

@@ -2,7 +2,8 @@
 #include "harness/test.h"
 
 #include "lake/ducklake/layout.h"
-#include "lake/ducklake/partition_by.h"
+#include "lake/ducklake/transform.h"
+#include "lake/partition_by.h"
 #include "lake/ducklake/stats_text.h"
 #include "lake/ducklake/time.h"
 #include "lake/partition_text.h"
@@ -110,13 +111,14 @@ static void nul_bytes_become_pictures(void)
 /* "transform:buckets:column ..." of a setting, or the code and text of its refusal. */
 static struct mp_str keys_of(const char *setting)
 {
-    const struct mp_dl_partition_key *keys;
+    const struct mp_partition_key *keys;
     struct mp_buf buf = MP_BUF_INIT(4096);
     struct mp_err err;
     uint32_t count;
     struct mp_str text;
 
-    if (mp_dl_partition_by_parse(&arena, mp_str_c(setting), &err, &keys, &count)) {
+    if (mp_partition_by_parse(&arena, mp_str_c(setting), MP_PARTITION_BY_DUCKLAKE, &err, &keys,
+                              &count)) {
         CHECK_INT(err.code, MP_BAD_CONFIG);
         CHECK(strstr(err.text, " at byte "));
         return MP_STR("refused");

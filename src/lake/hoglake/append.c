@@ -99,8 +99,8 @@ static bool key_reused(const struct mp_hog_answer *answer)
 {
     struct mp_str words = MP_STR("idempotency_key reused");
 
-    return answer->status == 422 && (holds_fold(answer->error.error, words) ||
-                                     holds_fold(answer->error.detail, words));
+    return answer->status == 422 &&
+           (holds_fold(answer->error.error, words) || holds_fold(answer->error.detail, words));
 }
 
 static bool answered(const struct mp_hog_answer *answer, const char *error)

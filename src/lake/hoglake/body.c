@@ -1,6 +1,8 @@
 /* lake/hoglake/body.c - see body.h: the prepared commit as JSON. */
 #include "lake/hoglake/body.h"
 
+#include "base/base64.h"
+
 #include "lake/partition_text.h"
 
 #include <assert.h>
@@ -13,7 +15,7 @@ static void print_bound(struct mp_buf *buf, const char *name, const struct mp_co
     if (mp_hog_bound(stats, upper, &bytes)) {
         mp_wire_member(buf, name);
         mp_buf_add_byte(buf, '"');
-        mp_wire_base64_print(buf, mp_buf_str(&bytes));
+        mp_base64_print(buf, mp_buf_str(&bytes));
         mp_buf_add_byte(buf, '"');
     }
     mp_buf_fini(&bytes);

@@ -20,8 +20,8 @@
  * bytes at most, and not beginning with "_hog" in any case, which the catalog keeps for itself. */
 bool mp_hog_name_ok(struct mp_str name);
 
-/* The catalog's name of a type: "long", "decimal". NULL: it has no such type (HUGEINT), or there
- * is none (NONE, OTHER). */
+/* The catalog's name of a type: "long", "decimal". NULL: it has no such type (HUGEINT, and those
+ * that lie otherwise in its files), or there is none (NONE, OTHER). */
 const char *mp_hog_type_name(struct mp_type type);
 /* The other way. params is the JSON text of type_params, which only decimals need; absent where
  * data is NULL. False, and MP_TYPE_OTHER in ret: a type that cannot be written (list, struct, map,
@@ -31,6 +31,24 @@ bool mp_hog_type_of_name(struct mp_str name, struct mp_str params, struct mp_typ
  * arena, except name. */
 struct mp_wire_column mp_hog_column(struct mp_arena *arena, struct mp_str name,
                                     struct mp_type type);
+
+/* --- partition specs --- */
+
+/* A field of a live spec as schemas have it. False: a transform or number unknown here. Whether it
+ * goes with the column's type is mp_transform_fits's to say. */
+bool mp_hog_partition_read(const struct mp_wire_partition_field *field,
+                           struct mp_partition_field *ret);
+/* The other way; texts are constants. */
+struct mp_wire_partition_field mp_hog_partition_field(const struct mp_partition_field *field);
+/* The spec that HOGLAKE_PARTITION_BY asks for of a table with these columns, in arena.
+ * MP_BAD_CONFIG: the grammar, a column that is not there, a transform that its type has not. */
+enum mp_code mp_hog_partition_wanted(struct mp_arena *arena, struct mp_str setting,
+                                     const struct mp_schema *schema, struct mp_err *err,
+                                     struct mp_partition_field **ret, uint32_t *ret_count);
+/* Adds a spec in the setting's grammar: "team_id, day(at), bucket(id, 16)"; without fields "none".
+ */
+void mp_hog_partition_print(const struct mp_schema *schema, const struct mp_partition_field *fields,
+                            uint32_t count, struct mp_buf *ret);
 
 /* --- the commit --- */
 

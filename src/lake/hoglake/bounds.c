@@ -42,6 +42,7 @@ bool mp_hog_bound(const struct mp_column_stats *stats, bool upper, struct mp_buf
     case MP_TYPE_DECIMAL:
         add_big(ret, mp_value_i128(bytes));
         return true;
+    case MP_TYPE_TIMESTAMP_S_MS:
     case MP_TYPE_TIMESTAMP_MS: /* the catalog's instants are in microseconds */
         if (__builtin_mul_overflow(mp_value_i64(bytes), INT64_C(1000), &number))
             return false;

@@ -138,9 +138,9 @@ enum mp_code mp_hog_refusal(struct mp_hoglake *lake, struct mp_err *err)
 enum mp_code mp_hog_malformed(struct mp_hoglake *lake, const struct mp_wire_reader *reader,
                               struct mp_err *err)
 {
-    enum mp_code code = mp_err_set(err, MP_BAD_DATA, "answered %u with what is no hoglake answer: %s",
-                                   lake->answer.status,
-                                   lake->answer.json ? reader->fault : "the body is no JSON");
+    enum mp_code code =
+        mp_err_set(err, MP_BAD_DATA, "answered %u with what is no hoglake answer: %s",
+                   lake->answer.status, lake->answer.json ? reader->fault : "the body is no JSON");
 
     mp_err_add(err, "%s %s", lake->call.method, mp_buf_c(&lake->url) + lake->root_size);
     return code;

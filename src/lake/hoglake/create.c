@@ -74,9 +74,10 @@ enum mp_code mp_hog_catalog_found(struct mp_hoglake *lake, struct mp_str data_pa
 
     if (!code && lake->answer.status == 404) {
         if (!data_path.size)
-            return mp_err_set(err, MP_BAD_CONFIG,
-                              "there is no such catalog, and HOGLAKE_DATA_PATH is not set: it would "
-                              "be made there");
+            return mp_err_set(
+                err, MP_BAD_CONFIG,
+                "there is no such catalog, and HOGLAKE_DATA_PATH is not set: it would "
+                "be made there");
         if (lake->read_only)
             return mp_err_set(err, MP_NOT_FOUND, "there is no such catalog yet");
         code = make_catalog(lake, data_path, err);
@@ -134,8 +135,7 @@ static enum mp_code plan(struct mp_hoglake *lake, const struct mp_lake_new_colum
     struct mp_wire_column *wire = mp_arena_take(&lake->scratch, sizeof(*wire) * (count + 1));
     struct mp_live_column *live = mp_arena_take(&lake->scratch, sizeof(*live) * (count + 1));
     struct mp_schema schema = {.columns = live, .column_count = count};
-    struct mp_str missing;
-    unsigned declare;
+    struct mp_hog_declaration lacks;
     enum mp_code code;
 
     if (!count)
@@ -145,13 +145,12 @@ static enum mp_code plan(struct mp_hoglake *lake, const struct mp_lake_new_colum
         live[i] = (struct mp_live_column){
             .name = columns[i].name, .type = columns[i].type, .field_id = (int32_t)i + 1};
     }
-    code = mp_hog_layout_compare(want, &schema, err, &declare, &missing);
-    if (code)
-        return code;
+    code = mp_hog_layout_compare(&lake->scratch, want, &schema, err, &lacks);
     ret->columns = wire;
     ret->count = count;
-    mp_hog_layout_fields(&lake->scratch, want, &schema, &ret->partition, &ret->sort);
-    return MP_OK;
+    ret->partition = lacks.partition;
+    ret->sort = lacks.sort;
+    return code;
 }
 
 /* The table as a whole, in one step or bare. MP_CONFLICT: another writer was first. */

@@ -211,24 +211,20 @@ static bool wants_nothing(const struct mp_hog_table *table, const struct mp_lake
 }
 
 /* The layout of the settings for the table they are about, else as create asks. */
-static enum mp_code layout_for(struct mp_hoglake *lake, struct mp_str name,
-                               const struct mp_lake_create *create, struct mp_err *err,
-                               struct mp_hog_layout *ret)
+static struct mp_hog_layout layout_for(const struct mp_hoglake *lake, struct mp_str name,
+                                       const struct mp_lake_create *create)
 {
     const struct mp_hog_layout *set = mp_hog_layout_of(lake, name);
 
-    if (set) {
-        *ret = *set;
-        return MP_OK;
-    }
-    *ret = (struct mp_hog_layout){.sort = create->sort_by, .sort_count = create->sort_by_count};
-    return mp_hog_partition_by_parse(&lake->scratch, create->partition_by, err, &ret->keys,
-                                     &ret->key_count);
+    return set ? *set
+               : (struct mp_hog_layout){create->partition_by, create->sort_by,
+                                        create->sort_by_count};
 }
 
 enum mp_code mp_hog_evolve(struct mp_lake *self, struct mp_str name,
-                           const struct mp_lake_evolution *want, const struct mp_lake_create *create,
-                           struct mp_err *err, const struct mp_lake_table **ret)
+                           const struct mp_lake_evolution *want,
+                           const struct mp_lake_create *create, struct mp_err *err,
+                           const struct mp_lake_table **ret)
 {
     struct mp_hoglake *lake = (struct mp_hoglake *)self;
     const struct mp_lake_table *live;
@@ -252,10 +248,9 @@ enum mp_code mp_hog_evolve(struct mp_lake *self, struct mp_str name,
     made = code == MP_NOT_FOUND;
     assert(!lake->read_only);
     mp_arena_reset(&lake->scratch);
-    code = layout_for(lake, name, create, err, &layout);
-    if (!code)
-        code = made ? mp_hog_create(lake, name, want->add, want->add_count, &layout, err, &table)
-                    : start_from(lake, name, &layout, err, &table);
+    layout = layout_for(lake, name, create);
+    code = made ? mp_hog_create(lake, name, want->add, want->add_count, &layout, err, &table)
+                : start_from(lake, name, &layout, err, &table);
     if (!code && !made)
         code = add_together(lake, want, &table, err, &refused);
     if (!code && refused)

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "lake/hoglake/priv.h"
+#include "lake/partition_by.h"
 
 #include <assert.h>
 
@@ -124,12 +125,14 @@ static enum mp_code copy_options(struct mp_hoglake *lake, const struct mp_hoglak
         {options->author, &lake->author},   {options->version, &lake->version},
         {options->program, &lake->program},
     };
+    const struct mp_partition_key *keys;
+    uint32_t key_count;
     struct mp_str *sort = mp_arena_take(&lake->texts, (options->sort_by_count + 1) * sizeof(*sort));
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         *texts[i].to = mp_arena_str(&lake->texts, texts[i].from);
-    lake->base = mp_str_c(
-        mp_arena_printf(&lake->texts, "%.*s/v1/catalogs", MP_STR_ARG(options->url)));
+    lake->base =
+        mp_str_c(mp_arena_printf(&lake->texts, "%.*s/v1/catalogs", MP_STR_ARG(options->url)));
     lake->root_size = root_size(lake->base);
     for (uint32_t i = 0; i < options->sort_by_count; i++)
         sort[i] = mp_arena_str(&lake->texts, options->sort_by[i]);
@@ -137,8 +140,9 @@ static enum mp_code copy_options(struct mp_hoglake *lake, const struct mp_hoglak
     lake->layout.sort_count = options->sort_by_count;
     lake->request_ms_max = options->request_ms_max ? options->request_ms_max : REQUEST_MS_MAX;
     lake->read_only = options->read_only;
-    return mp_hog_partition_by_parse(&lake->texts, options->partition_by, err, &lake->layout.keys,
-                                     &lake->layout.key_count);
+    lake->layout.partition_by = mp_arena_str(&lake->texts, options->partition_by);
+    return mp_partition_by_parse(&lake->scratch, lake->layout.partition_by, MP_PARTITION_BY_HOGLAKE,
+                                 err, &keys, &key_count);
 }
 
 enum mp_code mp_hoglake_open(const struct mp_hoglake_options *options, const struct mp_env *env,

@@ -18,7 +18,7 @@ struct mp_hoglake_options {
     struct mp_str catalog, namespace_name;
     struct mp_str data_path;      /* of a catalog that is made; empty: none is */
     struct mp_str table;          /* whose layout the next two are */
-    struct mp_str partition_by;   /* HOGLAKE_PARTITION_BY's grammar, see partition_by.h */
+    struct mp_str partition_by;   /* HOGLAKE_PARTITION_BY's grammar, see lake/partition_by.h */
     const struct mp_str *sort_by; /* column names, ascending, nulls last */
     uint32_t sort_by_count;
     struct mp_str topic;     /* of keys and messages */

@@ -22,8 +22,8 @@ bool mp_hog_name_ok(struct mp_str name)
     return true;
 }
 
-/* The catalog's uint32 is not here: it lies in Parquet as a signed INT64, where ours would be
- * read as 32 bits. */
+/* uint32 and timestamp_s lie in the catalog's files as a plain INT64 and as milliseconds: they are
+ * types of their own. */
 static const char *const names[MP_TYPE_COUNT] = {
     [MP_TYPE_BOOL] = "boolean",
     [MP_TYPE_INT8] = "int8",
@@ -32,13 +32,14 @@ static const char *const names[MP_TYPE_COUNT] = {
     [MP_TYPE_INT64] = "long",
     [MP_TYPE_UINT8] = "uint8",
     [MP_TYPE_UINT16] = "uint16",
+    [MP_TYPE_UINT32_LONG] = "uint32",
     [MP_TYPE_UINT64] = "uint64",
     [MP_TYPE_FLOAT] = "float",
     [MP_TYPE_DOUBLE] = "double",
     [MP_TYPE_DECIMAL] = "decimal",
     [MP_TYPE_DATE] = "date",
     [MP_TYPE_TIME] = "time",
-    [MP_TYPE_TIMESTAMP_S] = "timestamp_s",
+    [MP_TYPE_TIMESTAMP_S_MS] = "timestamp_s",
     [MP_TYPE_TIMESTAMP_MS] = "timestamp_ms",
     [MP_TYPE_TIMESTAMP] = "timestamp",
     [MP_TYPE_TIMESTAMP_NS] = "timestamp_ns",

@@ -6,7 +6,7 @@
  *     create   catalog, namespace and table, made where they are not there
  *     evolve   columns added, types promoted
  *     append   a commit sent, and sent again
- *     body, key, names, bounds, partition_by, wire   texts, no I/O
+ *     body, key, names, bounds, spec, wire   texts, no I/O
  *
  * Always  G1 nothing is sent to an address that an answer named (no redirects)
  *         G2 a request whose outcome is not known is sent again as it was, byte for byte
@@ -19,15 +19,13 @@
 #include "base/buf.h"
 #include "lake/hoglake/body.h"
 #include "lake/hoglake/hoglake.h"
-#include "lake/hoglake/partition_by.h"
 #include "lake/hoglake/wire.h"
 #include "net/http_client.h"
 
 /* A partition spec and a sort order as the settings want them. */
 struct mp_hog_layout {
-    const struct mp_hog_partition_key *keys;
-    uint32_t key_count;
-    const struct mp_str *sort; /* ascending, nulls last */
+    struct mp_str partition_by; /* the setting, which can be read */
+    const struct mp_str *sort;  /* ascending, nulls last */
     uint32_t sort_count;
 };
 
@@ -113,20 +111,20 @@ enum mp_code mp_hog_malformed(struct mp_hoglake *lake, const struct mp_wire_read
 
 enum { MP_HOG_DECLARE_PARTITION = 1, MP_HOG_DECLARE_SORT = 2 };
 
-/* Compares a live table with what is wanted. *ret_declare: what the table lacks and can have.
- * *ret_missing_sort: a wanted sort column that it has not, so that no order is asked of it; empty:
- * none. MP_BAD_CONFIG: laid out otherwise, or a partition column is missing. */
-enum mp_code mp_hog_layout_compare(const struct mp_hog_layout *want,
+/* What is to be declared of a layout, as fields of the table. */
+struct mp_hog_declaration {
+    unsigned what; /* of MP_HOG_DECLARE_*; 0: the layout is as wanted */
+    struct mp_wire_partition_spec partition;
+    struct mp_wire_sort_spec sort;
+    struct mp_str missing_sort; /* a wanted sort column that the table has not, so that no order
+                                 * is asked of it; data NULL: none */
+};
+
+/* Compares a live table with what is wanted. MP_BAD_CONFIG: it is laid out otherwise, or cannot be
+ * laid out so. What *ret holds lies in arena. */
+enum mp_code mp_hog_layout_compare(struct mp_arena *arena, const struct mp_hog_layout *want,
                                    const struct mp_schema *schema, struct mp_err *err,
-                                   unsigned *ret_declare, struct mp_str *ret_missing_sort);
-/* What is wanted as fields of the table's columns; texts and arrays in arena. Partition columns
- * are there (compare has seen to that). */
-void mp_hog_layout_fields(struct mp_arena *arena, const struct mp_hog_layout *want,
-                          const struct mp_schema *schema,
-                          struct mp_wire_partition_spec *ret_partition,
-                          struct mp_wire_sort_spec *ret_sort);
-/* Adds the partition spec of a live table in the setting's grammar; "none" where there is none. */
-void mp_hog_layout_print_partition(const struct mp_schema *schema, struct mp_buf *ret);
+                                   struct mp_hog_declaration *ret);
 /* Whether files that were made for `made` can be registered in `now`. */
 bool mp_hog_layout_fits(const struct mp_lake_table *made, const struct mp_lake_table *now);
 /* Reads a live table's specs. False: *ret_wrong says which part is not known here. */

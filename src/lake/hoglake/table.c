@@ -180,8 +180,8 @@ static uint64_t ttl_us(struct mp_hoglake *lake)
     if (!mp_hog_ask(lake, "GET", (struct mp_str){NULL, 0}, &err) && mp_hog_fine(&lake->answer))
         mp_wire_options_read(&reader, lake->answer.json, &options);
     if (reader.failed || (options.has_retention && options.retention_s <= 0))
-        options = (struct mp_wire_options){.has_retention = true,
-                                           .retention_s = RETENTION_S_ASSUMED};
+        options =
+            (struct mp_wire_options){.has_retention = true, .retention_s = RETENTION_S_ASSUMED};
     lake->ttl_us = UINT64_MAX;
     if (options.has_retention && (uint64_t)options.retention_s < UINT64_MAX / 1000000)
         lake->ttl_us = (uint64_t)options.retention_s * 1000000 / 4;
@@ -205,11 +205,12 @@ static void warn(struct mp_hog_table *table, unsigned declared, struct mp_str mi
     const char *text = "";
 
     if (declared)
-        text = mp_arena_printf(&table->arena, "table %.*s had no %s: declared as the settings ask",
-                               MP_STR_ARG(table->view.name),
-                               declared == MP_HOG_DECLARE_PARTITION ? "partition spec"
-                               : declared == MP_HOG_DECLARE_SORT    ? "sort order"
-                                                         : "partition spec and no sort order");
+        text =
+            mp_arena_printf(&table->arena, "table %.*s had no %s: declared as the settings ask",
+                            MP_STR_ARG(table->view.name),
+                            declared == MP_HOG_DECLARE_PARTITION ? "partition spec"
+                            : declared == MP_HOG_DECLARE_SORT    ? "sort order"
+                                                              : "partition spec and no sort order");
     if (missing_sort.data)
         text = mp_arena_printf(&table->arena,
                                "%s%stable %.*s has no column \"%.*s\" of MILLPOND_SORT_BY: no sort "
@@ -220,31 +221,28 @@ static void warn(struct mp_hog_table *table, unsigned declared, struct mp_str mi
 }
 
 /* One alter with what the table lacks. MP_CONFLICT: somebody else alters it; read it again. */
-static enum mp_code declare(struct mp_hoglake *lake, const struct mp_hog_layout *want,
-                            struct mp_hog_table *table, unsigned what, struct mp_err *err,
+static enum mp_code declare(struct mp_hoglake *lake, struct mp_str name,
+                            const struct mp_hog_declaration *lacks, struct mp_err *err,
                             struct mp_hog_table **ret)
 {
     struct mp_buf ops = MP_BUF_INIT(16 << 20);
-    struct mp_wire_partition_spec partition;
-    struct mp_wire_sort_spec sort;
     uint64_t read_us = mp_now_mono_us(lake->env);
     enum mp_code code;
 
-    mp_hog_layout_fields(&table->arena, want, &table->view.schema, &partition, &sort);
     mp_buf_add_byte(&ops, '[');
-    if (what & MP_HOG_DECLARE_PARTITION) {
+    if (lacks->what & MP_HOG_DECLARE_PARTITION) {
         mp_buf_add_c(&ops, "{\"op\":\"set_partition_spec\",\"fields\":");
-        mp_wire_partition_fields_print(&ops, partition.fields, partition.field_count);
+        mp_wire_partition_fields_print(&ops, lacks->partition.fields, lacks->partition.field_count);
         mp_buf_add_byte(&ops, '}');
     }
-    if (what & MP_HOG_DECLARE_SORT) {
+    if (lacks->what & MP_HOG_DECLARE_SORT) {
         mp_buf_add_c(&ops, ops.size > 1 ? "," : "");
         mp_buf_add_c(&ops, "{\"op\":\"set_sort_order\",\"sort_fields\":");
-        mp_wire_sort_fields_print(&ops, sort.fields, sort.field_count);
+        mp_wire_sort_fields_print(&ops, lacks->sort.fields, lacks->sort.field_count);
         mp_buf_add_byte(&ops, '}');
     }
     mp_buf_add_byte(&ops, ']');
-    code = mp_hog_alter(lake, table->view.name, mp_buf_str(&ops), err);
+    code = mp_hog_alter(lake, name, mp_buf_str(&ops), err);
     mp_buf_fini(&ops);
     if (!code && !mp_hog_fine(&lake->answer))
         code = mp_hog_refusal(lake, err);
@@ -255,32 +253,29 @@ enum mp_code mp_hog_reconcile(struct mp_hoglake *lake, const struct mp_hog_layou
                               struct mp_hog_table **table, struct mp_err *err)
 {
     struct mp_hog_table *now = NULL;
-    struct mp_str missing_sort, name = (*table)->view.name;
-    unsigned lacks, still;
+    struct mp_hog_declaration lacks, still;
     enum mp_code code;
 
-    code = mp_hog_layout_compare(want, &(*table)->view.schema, err, &lacks, &missing_sort);
-    if (code || !lacks || lake->read_only) {
+    code = mp_hog_layout_compare(&lake->scratch, want, &(*table)->view.schema, err, &lacks);
+    if (code || !lacks.what || lake->read_only) {
         if (!code)
-            warn(*table, 0, missing_sort);
+            warn(*table, 0, lacks.missing_sort);
         return code;
     }
-    code = declare(lake, want, *table, lacks, err, &now);
+    code = declare(lake, (*table)->view.name, &lacks, err, &now);
     if (code == MP_CONFLICT) /* another writer declares it too: what is there counts */
-        code = mp_hog_table_get(lake, name, err, &now);
+        code = mp_hog_table_get(lake, (*table)->view.name, err, &now);
     if (code)
         return code;
-    code = mp_hog_layout_compare(want, &now->view.schema, err, &still, &missing_sort);
-    if (!code && still)
-        code = mp_err_set(err, MP_BAD_CONFIG,
-                          "the catalog took the declaration of the %s but the table does not have "
-                          "it",
-                          still & MP_HOG_DECLARE_PARTITION ? "partition spec" : "sort order");
+    code = mp_hog_layout_compare(&lake->scratch, want, &now->view.schema, err, &still);
+    if (!code && still.what)
+        code = mp_err_set(err, MP_BAD_CONFIG, "the %s was declared and the table does not have it",
+                          still.what & MP_HOG_DECLARE_PARTITION ? "partition spec" : "sort order");
     if (code) {
         mp_hog_table_free(now);
         return code;
     }
-    warn(now, lacks, missing_sort);
+    warn(now, lacks.what, lacks.missing_sort);
     mp_hog_table_free(*table);
     *table = now;
     return MP_OK;

@@ -149,7 +149,7 @@ struct mp_wire_error {
 struct mp_wire_reader {
     struct mp_arena *arena;
     bool failed;
-    bool nul; /* the fault is a NUL byte in a text: well-formed, but nothing we can keep */
+    bool nul;    /* the fault is a NUL byte in a text: well-formed, but nothing we can keep */
     bool answer; /* set by the caller: what a server says; columns have ids then */
     char fault[256];
 };
@@ -226,10 +226,6 @@ void mp_wire_member_bool(struct mp_buf *buf, const char *name, bool value);
 
 /* --- texts --- */
 
-/* Base64 with padding. (RFC 4648, section 4) */
-void mp_wire_base64_print(struct mp_buf *buf, struct mp_str bytes);
-/* False: no base64. The bytes lie in the arena. */
-bool mp_wire_base64_read(struct mp_arena *arena, struct mp_str text, struct mp_str *ret);
 /* 36 hexadecimal digits and hyphens, made lower case in place of ret. False: no UUID. */
 bool mp_wire_uuid_read(struct mp_str text, char ret[37]);
 /* Microseconds since 1970 of an ISO 8601 instant with an offset or Z. False: none. */
