@@ -41,6 +41,12 @@ struct mp_partition_field {
     uint32_t buckets; /* BUCKET only */
 };
 
+/* A wish: the column of that id with a type that holds every value of its own. */
+struct mp_promotion {
+    int32_t field_id;
+    struct mp_type type;
+};
+
 /* How a catalog spells the values of identity partitions. */
 enum mp_spelling {
     MP_SPELLING_DUCKLAKE, /* as DuckDB's cast to VARCHAR */

@@ -58,6 +58,13 @@ uint32_t mp_type_width(struct mp_type type)
     return type.id == MP_TYPE_DECIMAL ? decimal_width(type.precision) : row_of(type)->width;
 }
 
+struct mp_type mp_type_promoted(struct mp_type type)
+{
+    bool small = type.id == MP_TYPE_INT8 || type.id == MP_TYPE_INT16 || type.id == MP_TYPE_INT32;
+
+    return small ? MP_TYPE(INT64) : type.id == MP_TYPE_FLOAT ? MP_TYPE(DOUBLE) : MP_TYPE(NONE);
+}
+
 bool mp_type_is_text(struct mp_type type)
 {
     return row_of(type)->kind == KIND_TEXT;

@@ -87,6 +87,10 @@ mp_int128 mp_value_i128(struct mp_str value);
  * 1 to 16. (Iceberg, "Single-value serialization" of decimals) */
 size_t mp_i128_bytes(mp_int128 number, unsigned char ret[16]);
 
+/* What a catalog that promotes lets the type become: INT64 of a smaller signed integer, DOUBLE of
+ * FLOAT, else NONE. */
+struct mp_type mp_type_promoted(struct mp_type type);
+
 /* DuckLake's name of a type, such as "int64" or "decimal(18,4)", into ret (at least 24 bytes). */
 void mp_type_ducklake_name(struct mp_type type, char ret[24]);
 /* The other way; unknown and nested names give MP_TYPE_OTHER. ASCII case does not matter. */

@@ -42,11 +42,6 @@ struct mp_lake_new_column {
     struct mp_type type;
 };
 
-struct mp_lake_promotion {
-    int32_t field_id;
-    struct mp_type type; /* one that holds every value of the live type */
-};
-
 /* What a batch needs from the table before it can be encoded. */
 struct mp_lake_evolution {
     const struct mp_lake_new_column *add; /* in order; one that is live already is left alone */
@@ -54,7 +49,7 @@ struct mp_lake_evolution {
     const int32_t *widen; /* field ids of BIGINT columns that want to be DOUBLE */
     uint32_t widen_count;
     bool *ret_widened; /* [widen_count]: false where a live value may not fit 2^53 exactly */
-    const struct mp_lake_promotion *promote; /* asked for, not promised: look at what came back */
+    const struct mp_promotion *promote; /* asked for, not promised: look at what came back */
     uint32_t promote_count;
     bool *ret_refused; /* [add_count], false before: set where the destination will not have the
                         * column, whatever the batch holds; NULL: that is an error */

@@ -771,8 +771,8 @@ static void small_types_are_promoted_and_longs_are_not_widened(void)
         REFUSED(422, "validation"),
         TABLE(8, COLUMN(1, "n", "long") "," COLUMN(2, "f", "float"), ),
     };
-    static const struct mp_lake_promotion promote[] = {{1, {.id = MP_TYPE_INT64}},
-                                                       {2, {.id = MP_TYPE_DOUBLE}}};
+    static const struct mp_promotion promote[] = {{1, {.id = MP_TYPE_INT64}},
+                                                  {2, {.id = MP_TYPE_DOUBLE}}};
     static const struct mp_lake_create create;
     const int32_t widen[] = {1};
     bool widened[] = {true};

@@ -179,7 +179,7 @@ static enum mp_code do_evolve(json_t *command, struct mp_err *err, json_t *answe
     size_t add_count = json_array_size(add), widen_count = json_array_size(widen);
     size_t sort_count = json_array_size(sort), promote_count = json_array_size(promote);
     struct mp_lake_new_column *columns = mp_arena_take(&arena, sizeof(*columns) * (add_count + 1));
-    struct mp_lake_promotion *promotions =
+    struct mp_promotion *promotions =
         mp_arena_take(&arena, sizeof(*promotions) * (promote_count + 1));
     struct mp_str *sort_by = texts_of(sort);
     int32_t *ids = mp_arena_take(&arena, sizeof(*ids) * (widen_count + 1));
@@ -212,7 +212,7 @@ static enum mp_code do_evolve(json_t *command, struct mp_err *err, json_t *answe
     for (size_t i = 0; i < promote_count; i++) {
         json_t *pair = json_array_get(promote, i);
 
-        promotions[i] = (struct mp_lake_promotion){
+        promotions[i] = (struct mp_promotion){
             (int32_t)json_integer_value(json_array_get(pair, 0)),
             mp_type_of_ducklake_name(mp_str_c(json_string_value(json_array_get(pair, 1))))};
     }
