@@ -185,6 +185,13 @@ struct mp_lake_driver {
      * remembers next and epoch of what it claimed, for the compare-and-swap of append. */
     enum mp_code (*claim)(struct mp_lake *lake, const struct mp_lake_claim *claims, uint32_t count,
                           struct mp_err *err);
+    /* For when the source has lost the offsets of a lake that keeps none: whether the table has
+     * rows at all, and by visit, for each partition of this source that the newest commits'
+     * messages name, the last offset they name. MP_NOT_FOUND: there is no such table. NULL where
+     * offsets_in_lake; elsewhere NULL: the lake cannot tell. */
+    enum mp_code (*written)(struct mp_lake *lake, struct mp_str table,
+                            void (*visit)(void *self, int32_t partition, int64_t last), void *self,
+                            struct mp_err *err, bool *ret_rows);
     void (*close)(struct mp_lake *lake);
 };
 
