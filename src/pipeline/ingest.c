@@ -51,6 +51,7 @@ struct mp_batch *mp_ingest_batch(struct mp_pipeline *p)
         .columns_max = p->options.columns_max,
         .fold_case = p->lake->driver->fold_case,
         .widen = p->lake->driver->fold_case, /* DuckLake widens, hoglake does not */
+        .promote = p->lake->driver->promotes,
         .name_ok = p->lake->driver->name_ok,
     };
 
@@ -61,6 +62,8 @@ struct mp_batch *mp_ingest_batch(struct mp_pipeline *p)
     }
     pthread_mutex_lock(&p->lock);
     options.live = p->live_known ? &p->live : NULL;
+    options.refused = p->refused;
+    options.refused_count = p->refused_count;
     batch = mp_batch_new(p->pool, &options); /* copies what it needs of live */
     pthread_mutex_unlock(&p->lock);
     return batch;

@@ -131,6 +131,10 @@ struct mp_pipeline {
     bool ending;
     enum mp_verdict verdict;
     struct mp_err failure;
+    struct mp_arena refused_arena;
+    const struct mp_str *refused; /* names the table would not make columns of; replaced as a whole,
+                                   * what batches borrow stays */
+    uint32_t refused_count;
     struct mp_arena live_arena; /* the table as last seen, for new batches */
     struct mp_schema live;
     bool live_known;           /* there is a table */
@@ -254,6 +258,9 @@ struct mp_part *mp_pipeline_part(struct mp_pipeline *p, int32_t id);
 bool mp_pipeline_wait(struct mp_pipeline *p, uint32_t ms);
 /* Copies the live table for new batches; NULL: there is none. */
 void mp_pipeline_set_live(struct mp_pipeline *p, const struct mp_lake_table *table);
+
+/* New batches rescue the values of this name. False: they do so already. */
+bool mp_pipeline_refuse(struct mp_pipeline *p, struct mp_str name);
 
 static inline bool mp_pipeline_stopping(struct mp_pipeline *p)
 {
