@@ -120,7 +120,29 @@ static void check_catalog(struct check *check)
              table->warning.size ? "; " : "", MP_STR_ARG(table->warning));
 }
 
-/* Where run would go on, by the book of record. */
+/* Where run would go on, by the book of record: the lake's, or the group's where the lake keeps
+ * none. Partitions are set; next is MP_OFFSET_NONE where nothing is recorded. */
+static enum mp_code recorded(struct check *check, struct mp_lake_position *positions,
+                             uint32_t count, struct mp_err *err)
+{
+    struct mp_source_offset *stored;
+    struct mp_arena arena;
+    enum mp_code code;
+
+    if (check->lake->driver->offsets_in_lake)
+        return check->lake->driver->positions(check->lake, positions, count, err);
+    stored = mp_alloc_array(count, sizeof(*stored));
+    mp_arena_init(&arena, 0);
+    for (uint32_t i = 0; i < count; i++)
+        stored[i].partition = positions[i].partition;
+    code = check->source->driver->committed(check->source, &arena, stored, count, err);
+    for (uint32_t i = 0; i < count && !code; i++)
+        positions[i].next = stored[i].offset;
+    mp_arena_fini(&arena);
+    mp_free(stored);
+    return code;
+}
+
 static void check_offsets(struct check *check)
 {
     const int32_t *ids;
@@ -137,7 +159,7 @@ static void check_offsets(struct check *check)
     marks = mp_alloc_array(count, sizeof(*marks));
     for (uint32_t i = 0; i < count; i++)
         positions[i].partition = marks[i].partition = ids[i];
-    code = check->lake->driver->positions(check->lake, positions, count, &err);
+    code = recorded(check, positions, count, &err);
     if (!code)
         code = check->source->driver->watermarks(check->source, marks, count, &err);
     for (uint32_t i = 0; i < count && !code; i++) {
@@ -148,7 +170,10 @@ static void check_offsets(struct check *check)
         behind += marks[i].high - positions[i].next;
     }
     if (code)
-        fault(check, "offsets", &err, "the catalog's side table millpond_offsets cannot be read");
+        fault(check, "offsets", &err,
+              check->lake->driver->offsets_in_lake
+                  ? "the catalog's side table millpond_offsets cannot be read"
+                  : "the offsets of the consumer group cannot be read: look at GROUP_ID");
     else if (lost)
         fault(check, "offsets",
               &(struct mp_err){.code = MP_CHANGED,
@@ -217,7 +242,7 @@ int mp_cli_check(const struct mp_cli_args *args)
         printf("note   settings %.*s\n", MP_STR_ARG(check.config->warnings[i]));
     check_kafka(&check);
     check_catalog(&check);
-    if (check.source && check.lake && check.lake->driver->offsets_in_lake)
+    if (check.source && check.lake)
         check_offsets(&check);
     if (check.lake || check.lake_missing)
         check_store(&check);

@@ -1152,6 +1152,44 @@ static void published_is_what_the_receipt_says(void)
     over(4);
 }
 
+static void hear(void *self, int32_t partition, int64_t last)
+{
+    mp_buf_printf(self, "%d:%lld ", partition, (long long)last);
+}
+
+/* The newest message that names a partition counts; other topics and tables do not. */
+static void lost_offsets_are_named_by_messages(void)
+{
+    static const struct http_step steps[] = {
+        CATALOG(""),
+        {.body = "[{\"data_file_id\":1}]"},
+        CATALOG(""),
+        {.body = "{\"has_more\":false,\"snapshots\":["
+                 "{\"snapshot_id\":3,\"message\":\"records=1\\noffsets events p0:5-9 p2:1-7 (2)\"},"
+                 "{\"snapshot_id\":2},{\"snapshot_id\":1,\"message\":\"records=1\\noffsets events "
+                 "p0:0-4 p3:0-8 ... (+3 more)\\noffsets eventsx p9:1-1 (1)\"}]}"},
+        {.body = "[]"},
+        NOT_FOUND,
+        {.status = 500},
+    };
+    struct mp_buf text = MP_BUF_INIT(1000);
+    bool rows = false;
+
+    OPEN(steps, "", 0);
+    CHECK_OK(lake->driver->written(lake, MP_STR("events"), hear, &text, &err, &rows), err);
+    CHECK(rows);
+    CHECK_STR(mp_buf_str(&text), MP_STR("0:9 2:7 3:8 "));
+    asked(1, "GET", AT_TABLE "/files?limit=1");
+    asked(3, "GET", AT "/snapshots?before=4&limit=1000");
+    CHECK_OK(lake->driver->written(lake, MP_STR("events"), hear, &text, &err, &rows), err);
+    CHECK(!rows);
+    fault(lake->driver->written(lake, MP_STR("events"), hear, &text, &err, &rows), MP_NOT_FOUND,
+          false);
+    fault(lake->driver->written(lake, MP_STR("events"), hear, &text, &err, &rows), MP_IO, true);
+    mp_buf_fini(&text);
+    over(7);
+}
+
 static void ping_asks_for_the_catalog(void)
 {
     static const struct http_step steps[] = {CATALOG(""), CATALOG(""), {.status = 503}};
@@ -1212,6 +1250,7 @@ int main(int argc, char **argv)
         TEST(another_commit_replaces_the_one_held),
         TEST(without_files_nothing_is_sent),
         TEST(published_is_what_the_receipt_says),
+        TEST(lost_offsets_are_named_by_messages),
         TEST(ping_asks_for_the_catalog),
     };
 

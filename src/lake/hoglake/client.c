@@ -135,6 +135,16 @@ enum mp_code mp_hog_refusal(struct mp_hoglake *lake, struct mp_err *err)
     return code;
 }
 
+enum mp_code mp_hog_absent(struct mp_hoglake *lake, struct mp_err *err)
+{
+    (void)mp_hog_refusal(lake, err);
+    if (err) {
+        err->code = MP_NOT_FOUND;
+        err->retriable = false;
+    }
+    return MP_NOT_FOUND;
+}
+
 enum mp_code mp_hog_malformed(struct mp_hoglake *lake, const struct mp_wire_reader *reader,
                               struct mp_err *err)
 {

@@ -84,6 +84,7 @@ static const struct mp_lake_driver driver = {
     .commit_key = commit_key,
     .published = mp_hog_published,
     .append = mp_hog_append,
+    .written = mp_hog_written,
     .close = close_lake,
 };
 

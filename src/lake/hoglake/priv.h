@@ -6,6 +6,7 @@
  *     create   catalog, namespace and table, made where they are not there
  *     evolve   columns added, types promoted
  *     append   a commit sent, and sent again
+ *     written  what tables and messages say of offsets that were lost
  *     body, key, names, bounds, spec, wire   texts, no I/O
  *
  * Always  G1 nothing is sent to an address that an answer named (no redirects)
@@ -103,6 +104,8 @@ static inline bool mp_hog_fine(const struct mp_hog_answer *answer)
 bool mp_hog_passing(unsigned status);
 /* The last answer, which is not fine, as an error. A 409 is a lost race (retriable). */
 enum mp_code mp_hog_refusal(struct mp_hoglake *lake, struct mp_err *err);
+/* The last answer, a 404, as MP_NOT_FOUND. */
+enum mp_code mp_hog_absent(struct mp_hoglake *lake, struct mp_err *err);
 /* A fine answer that could not be read. */
 enum mp_code mp_hog_malformed(struct mp_hoglake *lake, const struct mp_wire_reader *reader,
                               struct mp_err *err);
@@ -168,7 +171,7 @@ enum mp_code mp_hog_create(struct mp_hoglake *lake, struct mp_str table,
                            const struct mp_hog_layout *want, struct mp_err *err,
                            struct mp_hog_table **ret);
 
-/* --- evolve.c, append.c: the driver's functions --- */
+/* --- evolve.c, append.c, written.c: the driver's functions --- */
 
 /* Sends the alter operations in ops, a JSON array, to the table. MP_OK: answered. */
 enum mp_code mp_hog_alter(struct mp_hoglake *lake, struct mp_str table, struct mp_str ops,
@@ -177,6 +180,9 @@ enum mp_code mp_hog_evolve(struct mp_lake *lake, struct mp_str table,
                            const struct mp_lake_evolution *evolution,
                            const struct mp_lake_create *create, struct mp_err *err,
                            const struct mp_lake_table **ret);
+enum mp_code mp_hog_written(struct mp_lake *lake, struct mp_str table,
+                            void (*visit)(void *self, int32_t partition, int64_t last),
+                            void *visit_self, struct mp_err *err, bool *ret_rows);
 enum mp_code mp_hog_published(struct mp_lake *lake, struct mp_str key, struct mp_err *err,
                               bool *ret);
 enum mp_code mp_hog_append(struct mp_lake *lake, const struct mp_lake_commit *commit,

@@ -98,14 +98,8 @@ enum mp_code mp_hog_table_get(struct mp_hoglake *lake, struct mp_str name, struc
     code = mp_hog_ask(lake, "GET", (struct mp_str){NULL, 0}, err);
     if (code)
         return code;
-    if (lake->answer.status == 404) {
-        (void)mp_hog_refusal(lake, err);
-        if (err) {
-            err->code = MP_NOT_FOUND;
-            err->retriable = false;
-        }
-        return MP_NOT_FOUND;
-    }
+    if (lake->answer.status == 404)
+        return mp_hog_absent(lake, err);
     if (!mp_hog_fine(&lake->answer))
         return mp_hog_refusal(lake, err);
     return mp_hog_table_of_answer(lake, read_us, err, ret);
