@@ -220,6 +220,16 @@ def test_a_receipt_settles_a_commit(lake):
     assert len(lake.files()) == 1
 
 
+def test_lost_offsets_are_named(lake):
+    writer = lake.writer()
+    writer.ready()
+    assert writer.do("written", table="t")["rows"] is False
+    assert writer.try_("written", table="other")["code"] == "not found"
+    writer.commit(0, 10), writer.commit(10, 25)
+    answer = writer.do("written", table="t")
+    assert (answer["rows"], answer["told"]) == (True, [[0, 24]]), answer
+
+
 # --- alterations meanwhile ----------------------------------------------------------------------
 
 def test_files_land_after_an_alteration_that_spares_them(lake):

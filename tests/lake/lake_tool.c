@@ -355,6 +355,23 @@ static enum mp_code do_published(json_t *command, struct mp_err *err, json_t *an
     return code;
 }
 
+static void hear_written(void *self, int32_t partition, int64_t last)
+{
+    json_array_append_new(self, json_pack("[i,I]", (int)partition, (json_int_t)last));
+}
+
+static enum mp_code do_written(json_t *command, struct mp_err *err, json_t *answer)
+{
+    json_t *told = json_array();
+    bool rows = false;
+    enum mp_code code =
+        lake->driver->written(lake, text_of(command, "table"), hear_written, told, err, &rows);
+
+    json_object_set_new(answer, "told", told);
+    json_object_set_new(answer, "rows", json_boolean(rows));
+    return code;
+}
+
 static enum mp_code do_append(json_t *command, struct mp_err *err, json_t *answer)
 {
     json_t *list = json_object_get(command, "appends"), *from = json_object_get(command, "ranges");
@@ -460,7 +477,7 @@ static const struct {
     {"append", do_append},       {"positions", do_positions},
     {"claim", do_claim},         {"ping", do_ping},
     {"memory", do_memory},       {"commit_key", do_commit_key},
-    {"published", do_published},
+    {"published", do_published}, {"written", do_written},
 };
 
 static void run(json_t *command, json_t *answer)
