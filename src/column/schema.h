@@ -84,6 +84,16 @@ static inline const struct mp_live_column *mp_schema_by_id(const struct mp_schem
     return NULL;
 }
 
+/* The same by name, every byte; NULL where there is none. */
+static inline const struct mp_live_column *mp_schema_by_name(const struct mp_schema *schema,
+                                                             struct mp_str name)
+{
+    for (uint32_t i = 0; i < schema->column_count; i++)
+        if (mp_str_eq(schema->columns[i].name, name))
+            return &schema->columns[i];
+    return NULL;
+}
+
 /* Copies the schema and its names into arena. */
 void mp_schema_copy(struct mp_arena *arena, const struct mp_schema *schema, struct mp_schema *ret);
 

@@ -29,12 +29,9 @@ enum mp_code mp_hog_alter(struct mp_hoglake *lake, struct mp_str table, struct m
     return code;
 }
 
-static const struct mp_live_column *live_of(const struct mp_hog_table *table, struct mp_str name)
+static bool has(const struct mp_hog_table *table, struct mp_str name)
 {
-    for (uint32_t i = 0; i < table->view.schema.column_count; i++)
-        if (mp_str_eq(table->view.schema.columns[i].name, name))
-            return &table->view.schema.columns[i];
-    return NULL;
+    return mp_schema_by_name(&table->view.schema, name) != NULL;
 }
 
 /* A refusal of what was asked for, not of who asks or of everything: another request may fare
@@ -118,7 +115,7 @@ static enum mp_code add_together(struct mp_hoglake *lake, const struct mp_lake_e
     *ret_refused = false;
     mp_buf_add_byte(&ops, '[');
     for (uint32_t i = 0; i < want->add_count; i++)
-        if (!live_of(*table, want->add[i].name))
+        if (!has(*table, want->add[i].name))
             print_add(lake, &want->add[i], &ops);
     if (ops.size > 1) {
         mp_buf_add_byte(&ops, ']');
@@ -144,7 +141,7 @@ static enum mp_code add_alone(struct mp_hoglake *lake, const struct mp_lake_evol
             continue;
         why = *err;
         code = reread(lake, table, err);
-        if (code || live_of(*table, want->add[i].name))
+        if (code || has(*table, want->add[i].name))
             continue; /* another writer won */
         *err = why;
         if (want->ret_refused)
@@ -205,7 +202,7 @@ static enum mp_code start_from(struct mp_hoglake *lake, struct mp_str name,
 static bool wants_nothing(const struct mp_hog_table *table, const struct mp_lake_evolution *want)
 {
     for (uint32_t i = 0; i < want->add_count; i++)
-        if (!live_of(table, want->add[i].name))
+        if (!has(table, want->add[i].name))
             return false;
     return !want->promote_count;
 }

@@ -12,14 +12,6 @@
  */
 #include "lake/hoglake/priv.h"
 
-static const struct mp_live_column *column_of(const struct mp_schema *schema, struct mp_str name)
-{
-    for (uint32_t i = 0; i < schema->column_count; i++)
-        if (mp_str_eq(schema->columns[i].name, name))
-            return &schema->columns[i];
-    return NULL;
-}
-
 static void print_sort(const struct mp_schema *schema, struct mp_buf *ret)
 {
     if (!schema->sort_count)
@@ -70,6 +62,19 @@ static bool sort_eq(const struct mp_sort_field *a, uint32_t a_count, const struc
     return same;
 }
 
+/* Takes both texts. */
+static enum mp_code otherwise(const char *how, struct mp_buf *live, const char *setting,
+                              struct mp_buf *wanted, struct mp_err *err)
+{
+    enum mp_code code =
+        mp_err_set(err, MP_BAD_CONFIG, "the table is %s by %.180s, %s asks for %.180s", how,
+                   mp_buf_c(live), setting, mp_buf_c(wanted));
+
+    mp_buf_fini(live);
+    mp_buf_fini(wanted);
+    return code;
+}
+
 static enum mp_code compare_partition(struct mp_arena *arena, const struct mp_hog_layout *want,
                                       const struct mp_schema *schema, struct mp_err *err,
                                       struct mp_hog_declaration *ret)
@@ -114,10 +119,9 @@ static enum mp_code compare_sort(struct mp_arena *arena, const struct mp_hog_lay
     struct mp_buf live = MP_BUF_INIT(1 << 20), wanted = MP_BUF_INIT(1 << 20);
     struct mp_sort_field *fields = mp_arena_take(arena, sizeof(*fields) * (count + 1));
     struct mp_wire_sort_field *wire;
-    enum mp_code code;
 
     for (uint32_t i = 0; i < count; i++) {
-        const struct mp_live_column *column = column_of(schema, want->sort[i]);
+        const struct mp_live_column *column = mp_schema_by_name(schema, want->sort[i]);
 
         if (!column) {
             ret->missing_sort = want->sort[i];
@@ -130,12 +134,7 @@ static enum mp_code compare_sort(struct mp_arena *arena, const struct mp_hog_lay
     if (schema->sort_count) {
         print_sort(schema, &live);
         print_wanted_sort(want, &wanted);
-        code = mp_err_set(err, MP_BAD_CONFIG,
-                          "the table is sorted by %.180s, MILLPOND_SORT_BY asks for %.180s",
-                          mp_buf_c(&live), mp_buf_c(&wanted));
-        mp_buf_fini(&live);
-        mp_buf_fini(&wanted);
-        return code;
+        return otherwise("sorted", &live, "MILLPOND_SORT_BY", &wanted, err);
     }
     wire = mp_arena_take(arena, sizeof(*wire) * (count + 1));
     for (uint32_t i = 0; i < count; i++)

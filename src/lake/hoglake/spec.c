@@ -58,14 +58,6 @@ struct mp_wire_partition_field mp_hog_partition_field(const struct mp_partition_
     };
 }
 
-static const struct mp_live_column *column_named(const struct mp_schema *schema, struct mp_str name)
-{
-    for (uint32_t i = 0; i < schema->column_count; i++)
-        if (mp_str_eq(schema->columns[i].name, name))
-            return &schema->columns[i];
-    return NULL;
-}
-
 enum mp_code mp_hog_partition_wanted(struct mp_arena *arena, struct mp_str setting,
                                      const struct mp_schema *schema, struct mp_err *err,
                                      struct mp_partition_field **ret, uint32_t *ret_count)
@@ -80,7 +72,7 @@ enum mp_code mp_hog_partition_wanted(struct mp_arena *arena, struct mp_str setti
         return code;
     fields = mp_arena_take(arena, (count + 1) * sizeof(*fields));
     for (uint32_t i = 0; i < count; i++) {
-        const struct mp_live_column *column = column_named(schema, keys[i].column);
+        const struct mp_live_column *column = mp_schema_by_name(schema, keys[i].column);
         struct mp_str transform = name_of(keys[i].transform);
 
         if (!column)
