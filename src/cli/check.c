@@ -45,6 +45,13 @@ const char *mp_check_advice(const struct mp_check_advice *table, size_t count,
     return otherwise;
 }
 
+/* What the group has stored. */
+static enum mp_code committed(struct mp_check *check, struct mp_source_offset *stored,
+                              uint32_t count, struct mp_err *err)
+{
+    return check->source->driver->committed(check->source, check->arena, stored, count, err);
+}
+
 static void check_kafka(struct mp_check *check)
 {
     const struct mp_config_kafka *kafka = &check->config->kafka;
@@ -74,7 +81,7 @@ static void check_kafka(struct mp_check *check)
         marks[i].partition = stored[i].partition = ids[i];
     code = check->source->driver->watermarks(check->source, marks, count, &err);
     if (!code)
-        code = check->source->driver->committed(check->source, stored, count, &err);
+        code = committed(check, stored, count, &err);
     for (uint32_t i = 0; i < count && !code; i++)
         records += (uint64_t)(marks[i].high - marks[i].low);
     check->kafka_answers = !code && count;
@@ -96,11 +103,12 @@ static void check_kafka(struct mp_check *check)
 
 static void check_catalog(struct mp_check *check)
 {
-    static const struct mp_check_advice advice[] = {
+    static const struct mp_check_advice ducklake[] = {
         {EACCES, "look at user and password in MILLPOND_CATALOG or DUCKLAKE_RDS_*"},
         {ENOENT, "make the database, or look at its name in MILLPOND_CATALOG or DUCKLAKE_RDS_*"},
         {EPROTONOSUPPORT, "use a millpond that knows this version, or another catalog"},
     };
+    bool hoglake = check->config->destination == MP_DESTINATION_HOGLAKE;
     const struct mp_lake_table *table;
     struct mp_err err = {0};
     enum mp_code code =
@@ -111,16 +119,19 @@ static void check_catalog(struct mp_check *check)
                              (code == MP_BAD_CONFIG && err.sys != EACCES && err.sys != ENOENT);
     if (code == MP_NOT_FOUND) {
         mp_check_fine("catalog", "%.*s: no lake yet; run makes it",
-                      MP_STR_ARG(check->config->ducklake.catalog_name));
+                      MP_STR_ARG(hoglake ? check->config->hoglake.catalog
+                                         : check->config->ducklake.catalog_name));
         return;
     }
     if (code) {
+        const char *otherwise =
+            code == MP_BAD_CONFIG ? "change the setting or the catalog, so that they agree"
+            : hoglake             ? "look at HOGLAKE_URL and HOGLAKE_CATALOG, and the way there"
+                                  : "look at MILLPOND_CATALOG or DUCKLAKE_RDS_*, and the way there";
+
         mp_check_fault(check, "catalog", &err,
-                       mp_check_advice(advice, sizeof(advice) / sizeof(*advice), &err,
-                                       code == MP_BAD_CONFIG
-                                           ? "change the setting or the catalog, so that they agree"
-                                           : "look at MILLPOND_CATALOG or DUCKLAKE_RDS_*, and the "
-                                             "way there"));
+                       mp_check_advice(ducklake, hoglake ? 0 : sizeof(ducklake) / sizeof(*ducklake),
+                                       &err, otherwise));
         return;
     }
     code = check->lake->driver->resolve(check->lake, check->config->table, &err, &table);
@@ -130,12 +141,31 @@ static void check_catalog(struct mp_check *check)
     else if (code)
         mp_check_fault(check, "catalog", &err, "let this user read the catalog's tables");
     else
-        mp_check_fine("catalog", "table %.*s: %u columns, snapshot %" PRId64,
-                      MP_STR_ARG(check->config->table), table->schema.column_count,
-                      table->snapshot);
+        mp_check_fine("catalog", "table %.*s: %u columns, snapshot %" PRId64 "%s%.*s",
+                      MP_STR_ARG(check->config->table), table->schema.column_count, table->snapshot,
+                      table->warning.size ? "; " : "", MP_STR_ARG(table->warning));
 }
 
-/* Where run would go on, by the book of record. */
+/* Where run would go on, by the book of record: the lake's, or the group's where the lake keeps
+ * none. Partitions are set; next is MP_OFFSET_NONE where nothing is recorded. */
+static enum mp_code recorded(struct mp_check *check, struct mp_lake_position *positions,
+                             uint32_t count, struct mp_err *err)
+{
+    struct mp_source_offset *stored;
+    enum mp_code code;
+
+    if (check->lake->driver->offsets_in_lake)
+        return check->lake->driver->positions(check->lake, positions, count, err);
+    stored = mp_alloc_array(count, sizeof(*stored));
+    for (uint32_t i = 0; i < count; i++)
+        stored[i].partition = positions[i].partition;
+    code = committed(check, stored, count, err);
+    for (uint32_t i = 0; i < count && !code; i++)
+        positions[i].next = stored[i].offset;
+    mp_free(stored);
+    return code;
+}
+
 static void check_offsets(struct mp_check *check)
 {
     const int32_t *ids;
@@ -152,7 +182,7 @@ static void check_offsets(struct mp_check *check)
     marks = mp_alloc_array(count, sizeof(*marks));
     for (uint32_t i = 0; i < count; i++)
         positions[i].partition = marks[i].partition = ids[i];
-    code = check->lake->driver->positions(check->lake, positions, count, &err);
+    code = recorded(check, positions, count, &err);
     if (!code)
         code = check->source->driver->watermarks(check->source, marks, count, &err);
     for (uint32_t i = 0; i < count && !code; i++) {
@@ -164,7 +194,9 @@ static void check_offsets(struct mp_check *check)
     }
     if (code)
         mp_check_fault(check, "offsets", &err,
-                       "let this user read the catalog's table millpond_offsets");
+                       check->lake->driver->offsets_in_lake
+                           ? "let this user read the catalog's table millpond_offsets"
+                           : "the offsets of the consumer group cannot be read: look at GROUP_ID");
     else if (lost)
         mp_check_fault(check, "offsets",
                        &(struct mp_err){.code = MP_CHANGED,

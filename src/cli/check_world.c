@@ -146,7 +146,7 @@ void mp_check_clock(struct mp_check *check)
     int64_t catalog_us, before_us = mp_now_wall_us(&check->env);
     bool off = false;
 
-    if (check->catalog_answers &&
+    if (check->catalog_answers && check->config->destination == MP_DESTINATION_DUCKLAKE &&
         !mp_catalog_clock(check->config, &check->env, &err, &catalog_us)) {
         int64_t now_us = before_us + (mp_now_wall_us(&check->env) - before_us) / 2;
 

@@ -542,8 +542,6 @@ def test_outage_during_writes_ends_with_5_and_loses_nothing(kafka, s3, s3_lake, 
 
 
 @pytest.mark.parametrize("settings", [
-    {"MILLPOND_DESTINATION": "hoglake", "HOGLAKE_URL": "http://x", "HOGLAKE_CATALOG": "c",
-     "HOGLAKE_NAMESPACE": "n", "HOGLAKE_TABLE": "t"},
     {"MILLPOND_VARIANT_COLUMNS": "p"},
 ], ids=lambda settings: next(iter(settings)))
 def test_what_is_not_served_is_refused_at_start(local_lake, settings):

@@ -32,7 +32,7 @@ static void rows_land_and_offsets_are_mirrored(void)
     CHECK_INT(next[1], 1);
     stored = mp_fake_log_committed(world.log, 0);
     CHECK_INT(stored.offset, 100);
-    CHECK_STR(mp_str_c(stored.metadata), MP_STR("mp1 1 100"));
+    CHECK_STR(stored.metadata, MP_STR("mp1 1 100"));
     /* again: nothing is added */
     CHECK_OK(run(&err), err);
     CHECK_INT(world_check(&world, next), 101);
@@ -149,7 +149,7 @@ static void another_programs_offsets_are_adopted_when_ahead(void)
  * records or not. */
 static void a_mirror_left_behind_is_mended(void)
 {
-    struct mp_source_offset ours = {.partition = 0, .offset = 50, .metadata = "mp1 1 50"};
+    struct mp_source_offset ours = {.partition = 0, .offset = 50, .metadata = MP_STR("mp1 1 50")};
     struct mp_source_offset none = {.partition = 1, .offset = MP_OFFSET_NONE};
     struct mp_err err;
 
@@ -161,7 +161,7 @@ static void a_mirror_left_behind_is_mended(void)
     mp_fake_log_commit(world.log, &none);
     CHECK_OK(run(&err), err);
     CHECK_INT(mp_fake_log_committed(world.log, 0).offset, 100);
-    CHECK_STR(mp_str_c(mp_fake_log_committed(world.log, 0).metadata), MP_STR("mp1 2 100"));
+    CHECK_STR(mp_fake_log_committed(world.log, 0).metadata, MP_STR("mp1 2 100"));
     CHECK_INT(mp_fake_log_committed(world.log, 1).offset, 7);
     /* one that cannot be told is no reason not to start */
     commit_as_python(MP_OFFSET_NONE);
@@ -248,6 +248,41 @@ static void a_changed_table_is_read_again_from_the_source(void)
         CHECK_INT(next[0], 50);
         world_close(&world);
     }
+}
+
+/* The records are read again, once, and the values of that column are kept beside the others. */
+static void a_refused_column_is_rescued(void)
+{
+    int64_t next[1];
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 3);
+    CHECK_OK(run(&err), err);
+    mp_fake_refuse_column(world.catalog, MP_STR("late"));
+    mp_fake_log_add(world.log, 0, MP_STR("k"), MP_STR("{\"n\":3,\"late\":\"x\",\"b\":true}"), 1);
+    mp_fake_log_add(world.log, 0, MP_STR("k"), MP_STR("{\"n\":4,\"late\":7}"), 1);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(world_check(&world, next), 5);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_RESCUED, "name"), 2);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_SCHEMA_COLUMNS_ADDED, NULL), 2); /* b, rescued */
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_ERRORS, "schema"), 1);
+    world_close(&world);
+}
+
+/* There is no way around a column of the pipeline's own. */
+static void a_refused_own_column_stops(void)
+{
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 3);
+    CHECK_OK(run(&err), err);
+    mp_fake_refuse_column(world.catalog, MP_STR("_rescued_data"));
+    mp_fake_log_add(world.log, 0, MP_STR("k"), MP_STR("{\"n\":\"no number\"}"), 1);
+    CHECK_INT(run(&err), MP_REFUSED);
+    CHECK(strstr(err.text, "_rescued_data"));
+    world_close(&world);
 }
 
 static void an_outage_is_ridden_out_and_ends(void)
@@ -365,6 +400,8 @@ int main(int argc, char **argv)
         TEST(latest_starts_at_the_end),
         TEST(a_stolen_partition_fences),
         TEST(a_changed_table_is_read_again_from_the_source),
+        TEST(a_refused_column_is_rescued),
+        TEST(a_refused_own_column_stops),
         TEST(an_outage_is_ridden_out_and_ends),
         TEST(a_refused_upload_commits_nothing),
         TEST(filters_skip_and_count),
