@@ -285,7 +285,8 @@ enum mp_code mp_include_poll_accepted(struct mp_include_poll *p, struct mp_err *
 
     pthread_mutex_lock(&p->lock);
     if (!p->accepted)
-        code = mp_err_set(err, MP_TIMEOUT, "%s", p->why[0] ? p->why : "no answer yet");
+        code = mp_err_set(err, p->why[0] ? MP_IO : MP_TIMEOUT, "%s",
+                          p->why[0] ? p->why : "no answer yet");
     pthread_mutex_unlock(&p->lock);
     return code;
 }

@@ -66,8 +66,12 @@ struct mp_job {
     uint64_t arrow_bytes, records, rows;
     uint64_t compressed_bytes;
     uint64_t rescued[MP_RESCUE_REASONS];
+    struct mp_misfit *misfits; /* of the main table */
+    uint32_t misfit_count;
+    struct mp_str refused_names[MP_BATCH_NAMES_KEPT];
+    uint32_t refused_name_count; /* all of them */
     uint32_t column_count;
-    struct mp_arena arena; /* partition values */
+    struct mp_arena arena; /* partition values, texts of misfits and names */
 };
 
 /* What publish answers; read and cleared by ingest. */
@@ -95,9 +99,10 @@ struct mp_pipeline {
     struct mp_part *parts; /* ascending ids */
     uint32_t part_count;
     struct mp_batch *batch, *quarantine;
+    uint64_t rewinds;        /* how often what was taken was dropped, to be read again */
     uint64_t batch_since_us; /* when its first record was taken; 0: none yet */
     uint64_t parts_asked_us; /* when the source was last asked for its partitions */
-    uint64_t lag_set_us;
+    uint64_t gauges_set_us;
     struct mp_log_limit bad_records;
     struct mp_retry source_retry;
 

@@ -101,7 +101,7 @@ static void check_join(struct mp_arena *arena, const struct mp_parquet_footer *f
     struct mp_parquet_join_input inputs[2];
     struct mp_parquet_joined joined;
     uint64_t written = 0;
-    struct mp_parquet_join_output output = {write_away, &written};
+    struct mp_parquet_output output = {write_away, &written};
     struct mp_err err;
 
     for (int i = 0; i < 2; i++)

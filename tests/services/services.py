@@ -70,6 +70,18 @@ def _die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
+def _children(pid):
+    """Process ids of what a process has started, of those that still run."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            with open(path) as stat:
+                # "pid (name) state ppid ...", and a name may hold blanks and ')'
+                if int(stat.read().rsplit(")", 1)[1].split()[1]) == pid:
+                    found.append(int(path.split("/")[2]))
+    return found
+
+
 class Process:
     """A child process with a log file."""
 
@@ -381,12 +393,11 @@ class Postgres:
 
     def kill(self):
         """As a crash: at once, and what it had started too."""
-        children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(self.process.pid)],
-                                  capture_output=True, text=True).stdout.split()
+        children = _children(self.process.pid)
         self.process.kill()
         for child in children:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(int(child), signal.SIGKILL)
+                os.kill(child, signal.SIGKILL)
 
     def conninfo(self, database, port=None):
         return "host=127.0.0.1 port=%d dbname=%s user=millpond" % (port or self.port, database)

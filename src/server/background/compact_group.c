@@ -167,7 +167,7 @@ static enum mp_code join(struct work *work, FILE *spool, struct mp_err *err,
 {
     struct mp_compact_group *group = work->group;
     struct mp_parquet_join_options options = mp_compact_options(group->call->server);
-    struct mp_parquet_join_output output = {write_spool, spool};
+    struct mp_parquet_output output = {write_spool, spool};
     struct mp_parquet_join_input *inputs =
         mp_arena_take(group->arena, group->count * sizeof(*inputs));
     struct source *sources = mp_arena_take(group->arena, group->count * sizeof(*sources));
