@@ -45,11 +45,20 @@ const char *mp_check_advice(const struct mp_check_advice *table, size_t count,
     return otherwise;
 }
 
-/* What the group has stored. */
+/* What the group has stored. A right that is missing runs out of time here, and is told by poll. */
 static enum mp_code committed(struct mp_check *check, struct mp_source_offset *stored,
                               uint32_t count, struct mp_err *err)
 {
-    return check->source->driver->committed(check->source, check->arena, stored, count, err);
+    struct mp_source *source = check->source;
+    struct mp_records none;
+    struct mp_err told;
+    enum mp_code code = source->driver->committed(source, check->arena, stored, count, err);
+
+    if (code && err->retriable && source->driver->poll(source, 1, 0, &told, &none) == MP_REFUSED) {
+        *err = told;
+        code = MP_REFUSED;
+    }
+    return code;
 }
 
 static void check_kafka(struct mp_check *check)

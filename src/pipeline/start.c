@@ -88,9 +88,21 @@ static enum mp_code open_source(struct mp_pipeline *p, struct mp_err *err)
     return code ? code : p->source->driver->partitions(p->source, err, &ids, &count);
 }
 
+/* What the client hears meanwhile it tells in poll only, a right that is missing for instance,
+ * while the call that waits for it just runs out of time. Nothing is read yet, so no record can
+ * come. */
 static enum mp_code claim_all(struct mp_pipeline *p, struct mp_err *err)
 {
-    return mp_start_partitions(p, err);
+    struct mp_records none;
+    struct mp_err told;
+    enum mp_code code = mp_start_partitions(p, err);
+
+    if (code && err->retriable && !p->part_count &&
+        p->source->driver->poll(p->source, 1, 0, &told, &none) == MP_REFUSED) {
+        *err = told;
+        code = MP_REFUSED;
+    }
+    return code;
 }
 
 enum mp_code mp_start_open(struct mp_pipeline *p, struct mp_err *err)

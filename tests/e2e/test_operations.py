@@ -3,8 +3,10 @@ lost offsets, and changing over between this program and the one it replaces."""
 import json
 import os
 import random
+import resource
 import signal
 import socket
+import subprocess
 import time
 
 import lakes
@@ -299,6 +301,32 @@ def test_sigterm_at_any_moment_also_twice(kafka, pg_lake, tmp_path):
         services.wait_until(lambda: pg_lake.rows() >= 1200, 30, "all rows")
         time.sleep(1.5)
     check_numbers(pg_lake, range(1200))
+
+
+def no_files():
+    """For a child: whatever it writes to a file fails."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+
+def test_c68_no_file_is_written(kafka, s3_lake):
+    """No disk is needed: each write to a file would fail, and the one for temporary files is not
+    there."""
+    topic = lakes.unique("nodisk")
+    kafka.create_topic(topic)
+    services.produce(kafka.bootstrap, topic, numbered(0, 5000, 300))
+    env = services.environment(kafka, topic, FLUSH_SIZE=200000, TMPDIR="/nowhere",
+                               MILLPOND_QUARANTINE_TABLE="bad", **s3_lake.env())
+    child = subprocess.Popen([services.MILLPOND], env=env, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, preexec_fn=no_files)
+    try:
+        services.wait_until(lambda: s3_lake.rows() >= 5000, 60, "all rows")
+        child.send_signal(signal.SIGTERM)
+        output, _ = child.communicate(timeout=30)
+        assert child.returncode == 0, output
+    finally:
+        child.kill()
+    check_numbers(s3_lake, range(5000))
 
 
 def test_idle_process_stops_at_once(kafka, local_lake):

@@ -7,7 +7,6 @@ reason. The tables there are worked out by hand from docs/types.md; none is a co
 same holds for what is counted, in COUNT_DIFFERENCES."""
 import base64
 import collections
-import glob
 import json
 import os
 import re
@@ -20,7 +19,6 @@ import lakes
 import services
 
 DATA = os.path.join(conftest.TOP, "tests/data/oracle")
-PAGE = os.path.join(conftest.TOP, "docs/differences.md")
 STAMP = ("_inserted_at", "TIMESTAMP WITH TIME ZONE")
 RESCUED = ("_rescued_data", "VARCHAR")
 ID = ("id", "BIGINT")
@@ -550,36 +548,3 @@ def test_what_is_not_served_is_refused_at_start(local_lake, settings):
     code, out, err = services.millpond_once(env, seconds=20)
     assert code == 2
     assert next(iter(settings)) in err and "not serve" in err
-
-
-# --- the page -------------------------------------------------------------------------------------
-
-def page():
-    with open(PAGE, encoding="utf-8") as text:
-        return text.read()
-
-
-def test_the_page_names_tests_that_exist():
-    """In the column of tests, every name is that of a test function, a C test or a judge's check."""
-    tests = set()
-    for path in glob.glob(conftest.TOP + "/tests/**/*", recursive=True):
-        if path.endswith((".c", ".py")):
-            with open(path, encoding="utf-8") as source:
-                tests.update(re.findall(r"^ *def (\w+)\(" if path.endswith(".py")
-                                        else r"\bTEST\((\w+)\)", source.read(), re.MULTILINE))
-    cells = [line.strip().strip("|").split("|")[-1] for line in page().splitlines()
-             if line.startswith("|")]
-    named = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
-    assert len(named) > 60
-    cases = {case["name"] for case in CASES}
-    for name in named:
-        function, case = re.fullmatch(r"(\w+)(?:\[([\w-]+)\])?", name).groups()
-        assert function in tests, name
-        assert not case or function not in ("test_case", "test_counted") or case in cases, name
-
-
-def test_the_page_has_a_line_for_each_reason():
-    used = {entry[0] for table in (DIFFERENCES, TRICKY_DIFFERENCES, COUNT_DIFFERENCES)
-            for entry in table.values()}
-    told = re.findall(r"^\| `([a-z-]+)` \|", page(), re.MULTILINE)
-    assert sorted(told) == sorted(used | {"small-flushes"})

@@ -145,6 +145,28 @@ static void another_programs_offsets_are_adopted_when_ahead(void)
     world_close(&world);
 }
 
+/* The source's store refuses every offset: a warning and a count each, and no row is written twice.
+ */
+static void a_refused_mirror_writes_nothing_twice(void)
+{
+    int64_t next[1];
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world.options.flush_bytes = 2000; /* some flushes */
+    world_add(&world, 0, 200);
+    for (uint32_t i = 1; i <= 30; i++)
+        mp_fake_log_fail(world.log, MP_FAKE_LOG_COMMIT, i, MP_REFUSED, false, false);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(world_check(&world, next), 200);
+    CHECK_INT(next[0], 200);
+    CHECK(mp_fake_commit_count(world.catalog) > 1);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_ERRORS, "offset_commit"),
+              3 * mp_fake_commit_count(world.catalog));
+    CHECK_INT(mp_fake_log_committed(world.log, 0).offset, MP_OFFSET_NONE);
+    world_close(&world);
+}
+
 /* The source's store was not told of the last flush, as after a kill: the next process does it,
  * records or not. */
 static void a_mirror_left_behind_is_mended(void)
@@ -394,6 +416,7 @@ int main(int argc, char **argv)
         TEST(columns_count_as_added_once_the_table_is_there),
         TEST(failed_table_changes_are_counted),
         TEST(another_programs_offsets_are_adopted_when_ahead),
+        TEST(a_refused_mirror_writes_nothing_twice),
         TEST(a_mirror_left_behind_is_mended),
         TEST(the_group_may_be_gone),
         TEST(offsets_that_left_the_log_are_counted),

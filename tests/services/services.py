@@ -168,7 +168,7 @@ class Kafka:
     """One broker (KRaft). A second listener can be advertised at a port where a proxy stands:
     clients that begin at the proxy then stay behind it."""
 
-    def __init__(self, directory, proxied_port=None):
+    def __init__(self, directory, proxied_port=None, more=None):
         self.directory, self.process, self._admin = directory, None, None
         self.port, controller = free_port(), free_port()
         self.proxied_listener = free_port() if proxied_port else None
@@ -205,6 +205,7 @@ class Kafka:
             "num.partitions": 1,
             "message.max.bytes": 33554432,
         }
+        self.settings.update(more or {})
         self.settings_path = os.path.join(directory, "server.properties")
         with open(self.settings_path, "w") as out:
             out.writelines("%s=%s\n" % item for item in self.settings.items())
@@ -299,8 +300,9 @@ class Kafka:
 
 
 @contextlib.contextmanager
-def kafka_broker(proxied_port=None):
-    with _folder("kafka") as directory, _started(Kafka(directory, proxied_port)) as service:
+def kafka_broker(proxied_port=None, more=None):
+    """more: further settings of the broker."""
+    with _folder("kafka") as directory, _started(Kafka(directory, proxied_port, more)) as service:
         yield service
 
 
