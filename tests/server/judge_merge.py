@@ -8,7 +8,10 @@ head and at older snapshots, and must not be changed by a compaction; nor may ro
 """
 import concurrent.futures
 import io
+import json
+import os
 import random
+import subprocess
 import sys
 
 import pyarrow as pa
@@ -16,6 +19,7 @@ import pyarrow.parquet as pq
 
 import hoglaked
 import judge_compaction
+import judge_pyhoglake
 import puffin
 from judge_compaction import BUCKET, ROW_ID, ROW_ID_FIELD, SEED, Lake, bound, check_totals
 
@@ -432,6 +436,34 @@ def test_columns_that_change_meanwhile(lake):
             for e in lake.scan("?include=column_stats")]
     assert min(lows) == -39 and None not in lows, lows
     assert {r["a"] for r in visible(lake).values()} == {-i for i in range(40)}
+
+
+def test_what_pyhoglake_wrote_is_what_it_sees(lake):
+    """Every flat type, before and after columns changed, written and scanned by the real client."""
+    python, _ = judge_pyhoglake.environment("1.3.11")
+    name = lake.name + "p"
+    lake.ok("POST", "/catalogs", {"name": name, "data_path": "s3://%s/%s/" % (BUCKET, name)})
+
+    def client(command, *more):
+        done = subprocess.run(
+            [python, os.path.join(os.path.dirname(__file__), "pyhoglake_rows.py"), command,
+             lake.server.url, name, lake.s3.endpoint, lake.s3.access_key, lake.s3.secret_key] +
+            [str(part) for part in more], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return json.loads(done.stdout) if done.stdout else None
+
+    client("write")
+    head = lake.ok("GET", "/catalogs/" + name)["head_snapshot_id"]
+    before = client("scan", head)
+    assert len(before) == 108
+    result = lake.ok("POST", "/catalogs/%s/maintenance/compact" % name)
+    assert (result["files_in"], result["files_out"]) == (5, 1), result
+    now = lake.ok("GET", "/catalogs/" + name)["head_snapshot_id"]
+    assert now == head + 1
+    after = client("scan", now)
+    for row_id, row in before.items():
+        assert after[row_id] == row, (row_id, after[row_id], row)
+    assert after == before == client("scan", head)
 
 
 if __name__ == "__main__":

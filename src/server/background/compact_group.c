@@ -297,11 +297,18 @@ static enum mp_code put_object(struct work *work, FILE *spool, struct mp_err *er
     return code;
 }
 
-static void log_left(const struct mp_compact_group *group, const struct mp_err *err)
+static void log_left(const struct work *work, const struct mp_err *err)
 {
+    const struct mp_compact_group *group = work->group;
+    uint32_t fault = work->result->fault;
+    char file[48] = "";
+
+    if (fault < group->count)
+        snprintf(file, sizeof(file), ", because of data file %lld",
+                 (long long)group->files[fault]->file_id);
     mp_log(group->call->server->log, MP_LOG_WARN, "hoglake.compaction",
-           "%u files of table %lld are left alone: %s", group->count, (long long)group->table_id,
-           err->text);
+           "%u files of table %lld are left alone%s: %s", group->count, (long long)group->table_id,
+           file, err->text);
 }
 
 static enum mp_code make_and_commit(struct work *work)
@@ -315,6 +322,8 @@ static enum mp_code make_and_commit(struct work *work)
         mp_err_set(&err, MP_IO, "no temporary file could be made");
     code = spool ? mp_compact_make(group, spool, &err, &work->result->fault, &work->made) : MP_IO;
     work->result->end = code ? end_of(code) : MP_GROUP_COMPACTED;
+    if (work->result->end == MP_GROUP_FAILED)
+        work->result->fault = UINT32_MAX; /* no file's fault */
     code = MP_OK;
     if (work->result->end == MP_GROUP_COMPACTED) {
         /* the inputs' footers and vectors were compared with the catalog */
@@ -323,7 +332,7 @@ static enum mp_code make_and_commit(struct work *work)
             code = put_object(work, spool, &err);
     }
     if (!code && work->result->end != MP_GROUP_COMPACTED)
-        log_left(group, &err);
+        log_left(work, &err);
     else if (!code)
         code = mp_tx_run(group->call, group->catalog, commit, work);
     work->result->bytes = (int64_t)work->made.bytes;
