@@ -67,6 +67,7 @@ void mp_variant_free(struct mp_variant *variant)
     mp_json_free(variant->json);
     mp_buf_fini(&variant->out);
     mp_free(variant->parts);
+    mp_free(variant->shape_keys);
     mp_free(variant->keys);
     mp_free(variant->order);
     mp_free(variant->sizes);
@@ -78,7 +79,10 @@ void mp_variant_set_shape(struct mp_variant *variant, const struct mp_variant_sh
 {
     variant->shape = *shape;
     mp_free(variant->parts);
+    mp_free(variant->shape_keys);
     variant->parts = mp_alloc_array(shape->count, sizeof(*variant->parts));
+    variant->shape_keys = mp_alloc_array(shape->count, sizeof(*variant->shape_keys));
+    variant->shape_keys_known = false;
     for (uint32_t key = 0; key < variant->key_capacity; key++)
         variant->keys[key].field = 0;
 }
@@ -91,6 +95,7 @@ static void forget_names(struct mp_variant *variant)
     mp_free(variant->keys);
     variant->keys = NULL;
     variant->key_capacity = 0;
+    variant->shape_keys_known = false;
 }
 
 static void grow_keys(struct mp_variant *variant)
@@ -102,6 +107,31 @@ static void grow_keys(struct mp_variant *variant)
     variant->key_capacity = count + count / 2 + 64;
     variant->keys = mp_realloc(variant->keys, variant->key_capacity * sizeof(*variant->keys));
     memset(variant->keys + old, 0, (variant->key_capacity - old) * sizeof(*variant->keys));
+}
+
+/* Makes the names of the shape known to the scanner: it reads an object that has them all. */
+static void learn_shape(struct mp_variant *variant)
+{
+    struct mp_buf text = MP_BUF_INIT(SIZE_MAX);
+    struct mp_json_tree tree;
+    bool read;
+
+    mp_buf_add_byte(&text, '{');
+    for (uint32_t i = 0; i < variant->shape.count; i++) {
+        mp_buf_add_c(&text, i ? "," : "");
+        mp_buf_add_json(&text, variant->shape.fields[i].name);
+        mp_buf_add_c(&text, ":0");
+    }
+    mp_buf_add_byte(&text, '}');
+    read = mp_json_tree(variant->json, mp_buf_str(&text), &tree);
+    assert(read && tree.count == 1 + variant->shape.count);
+    grow_keys(variant);
+    for (uint32_t i = 0; i < variant->shape.count; i++) {
+        variant->shape_keys[i] = tree.nodes[1 + i].value.key;
+        variant->keys[variant->shape_keys[i]].field = i + 1;
+    }
+    variant->shape_keys_known = true;
+    mp_buf_fini(&text);
 }
 
 /* Room for what is kept of each node; goes back after an outsized text. */
@@ -128,10 +158,13 @@ bool mp_variant_read(struct mp_variant *variant, struct mp_str json, struct mp_j
 {
     if (mp_json_key_bytes(variant->json) > KEY_BYTES_MAX)
         forget_names(variant);
+    if (!variant->shape_keys_known)
+        learn_shape(variant);
     if (json.size > MP_VARIANT_BYTES_MAX || !mp_json_tree(variant->json, json, ret))
         return false;
     grow_keys(variant);
-    variant->order = grow_u32(variant->order, &variant->order_capacity, ret->count);
+    variant->order =
+        grow_u32(variant->order, &variant->order_capacity, ret->count + variant->shape.count);
     variant->sizes = grow_u32(variant->sizes, &variant->size_capacity, ret->count);
     next_serial(variant);
     return true;
@@ -456,22 +489,6 @@ static char *put_node(struct mp_variant *variant, const struct mp_variant_names 
 
 /* ---- members stored apart -------------------------------------------------------------------- */
 
-/* The field of the shape that a key is; SIZE_MAX: none. */
-static size_t field_of(struct mp_variant *variant, uint32_t key)
-{
-    struct mp_variant_key *known = &variant->keys[key];
-
-    if (!known->field) {
-        struct mp_str name = mp_json_key_name(variant->json, key);
-
-        known->field = 1;
-        for (uint32_t i = 0; i < variant->shape.count; i++)
-            if (mp_str_eq(variant->shape.fields[i].name, name))
-                known->field = i + 2;
-    }
-    return known->field == 1 ? SIZE_MAX : known->field - 2;
-}
-
 /* Takes a value as the field's type; false: it is of another. */
 static bool take_typed(struct mp_variant_part *part, struct mp_type type,
                        const struct mp_json_field *value)
@@ -504,14 +521,14 @@ static char *take_apart(struct mp_variant *variant, const struct mp_variant_name
     for (uint32_t i = 0; i < variant->shape.count; i++)
         variant->parts[i] = (struct mp_variant_part){.place = MP_VARIANT_ABSENT};
     for (uint32_t node = 1; node < tree->count; node = nodes[node].end) {
-        size_t field = field_of(variant, nodes[node].value.key);
+        uint32_t field = variant->keys[nodes[node].value.key].field; /* plus 1 */
         struct mp_variant_part *part;
         char *begin = at;
 
-        if (field == SIZE_MAX || !held(variant->sizes[node]))
+        if (!field || !held(variant->sizes[node]))
             continue;
-        part = &variant->parts[field];
-        if (!take_typed(part, variant->shape.fields[field].type, &nodes[node].value)) {
+        part = &variant->parts[field - 1];
+        if (!take_typed(part, variant->shape.fields[field - 1].type, &nodes[node].value)) {
             at = put_node(variant, names, tree, node, at);
             assert((size_t)(at - begin) == variant->sizes[node]); /* V1 */
             *part = (struct mp_variant_part){.place = MP_VARIANT_VALUE,
@@ -548,8 +565,7 @@ bool mp_variant_encode(struct mp_variant *variant, struct mp_str json, struct mp
         return false;
     row.metadata = mp_buf_str(&names->bytes);
     begin = at = out_room(variant, variant->sizes[0]); /* the parts are no larger than the whole */
-    row.object = variant->shape.count && tree.nodes[0].value.kind == MP_JSON_NESTED &&
-                 tree.nodes[0].value.nested_object;
+    row.object = variant->shape.count && mp_variant_is_object(&tree);
     if (row.object) {
         begin = at = take_apart(variant, names, &tree, at);
         row.parts = variant->parts;

@@ -4,6 +4,9 @@
  * kept, and a text that shows it again costs one comparison of numbers. Names are sorted, which
  * makes texts that differ only in order share their metadata, byte by byte.
  *
+ * An object's metadata has the names of the whole shape, also of members that it lacks:
+ * parquet-java puts objects together by looking all of them up.
+ *
  * After  VariantEncoding.md, "Metadata encoding".
  */
 #include "column/variant_priv.h"
@@ -108,24 +111,30 @@ static bool names_make(struct mp_variant *variant, uint32_t count, uint64_t hash
     return made;
 }
 
-/* Lists the tree's names by first appearance; gives their number. */
+/* Adds a name to the text's, unless it is there. */
+static void list_name(struct mp_variant *variant, uint32_t key, uint32_t *count, uint64_t *hash)
+{
+    if (variant->keys[key].serial == variant->serial)
+        return;
+    variant->keys[key].serial = variant->serial;
+    variant->keys[key].at = *count;
+    variant->order[(*count)++] = key;
+    *hash = (*hash ^ key) * 0x9e3779b97f4a7c15u;
+    *hash ^= *hash >> 29;
+}
+
+/* Lists the tree's names by first appearance, then the shape's; gives their number. */
 static uint32_t list_names(struct mp_variant *variant, const struct mp_json_tree *tree,
                            uint64_t *ret_hash)
 {
     uint64_t hash = 0;
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < tree->count; i++) {
-        uint32_t key = tree->nodes[i].value.key;
-
-        if (key == MP_JSON_NO_KEY || variant->keys[key].serial == variant->serial)
-            continue;
-        variant->keys[key].serial = variant->serial;
-        variant->keys[key].at = count;
-        variant->order[count++] = key;
-        hash = (hash ^ key) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 29;
-    }
+    for (uint32_t i = 0; i < tree->count; i++)
+        if (tree->nodes[i].value.key != MP_JSON_NO_KEY)
+            list_name(variant, tree->nodes[i].value.key, &count, &hash);
+    for (uint32_t i = 0; i < variant->shape.count && mp_variant_is_object(tree); i++)
+        list_name(variant, variant->shape_keys[i], &count, &hash);
     *ret_hash = hash;
     return count;
 }

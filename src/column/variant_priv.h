@@ -28,13 +28,15 @@ struct mp_variant_key {
     uint32_t at;     /* its place among the names by first appearance */
     uint32_t object; /* serial of the last object that had it */
     uint32_t node;   /* its value there */
-    uint32_t field;  /* of the shape, plus 2; 1: none, 0: not looked up yet */
+    uint32_t field;  /* of the shape, plus 1; 0: none */
 };
 
 struct mp_variant {
     struct mp_json *json;
     struct mp_variant_shape shape;
     struct mp_variant_part *parts;
+    uint32_t *shape_keys;  /* [shape.count], by the scanner */
+    bool shape_keys_known; /* the scanner has not forgotten its keys since */
 
     struct mp_variant_key *keys;
     uint32_t key_capacity;
@@ -60,6 +62,11 @@ const struct mp_variant_names *mp_variant_names_of(struct mp_variant *variant,
 void mp_variant_names_fini(struct mp_variant *variant);
 /* Reads a text; makes room for its keys and nodes. */
 bool mp_variant_read(struct mp_variant *variant, struct mp_str json, struct mp_json_tree *ret);
+
+static inline bool mp_variant_is_object(const struct mp_json_tree *tree)
+{
+    return tree->nodes[0].value.kind == MP_JSON_NESTED && tree->nodes[0].value.nested_object;
+}
 
 /* Writes the low bytes of a number, little-endian, and gives the end; up to 8 may be written. */
 static inline char *mp_variant_put(char *at, uint64_t value, unsigned bytes)

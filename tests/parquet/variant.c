@@ -1,6 +1,6 @@
 /* tests/parquet/variant.c - a VARIANT made of another column: its schema, levels and counts, and
  * that it comes out the same whether rows are read in place or gathered. What readers make of it is
- * judged in tests/e2e/test_variant.py. */
+ * judged by judge_variant_java.py and in tests/e2e/test_variant.py. */
 #include "base/mem.h"
 #include "harness/test.h"
 #include "parquet/footer.h"
