@@ -87,6 +87,7 @@ static void check_kafka(struct check *check)
 
 static void check_catalog(struct check *check)
 {
+    bool hoglake = check->config->destination == MP_DESTINATION_HOGLAKE;
     const struct mp_lake_table *table;
     struct mp_err err = {0};
     enum mp_code code =
@@ -96,12 +97,14 @@ static void check_catalog(struct check *check)
     if (code == MP_NOT_FOUND) {
         check->lake_missing = true;
         fine("catalog", "%.*s: no lake yet; run makes it",
-             MP_STR_ARG(check->config->ducklake.catalog_name));
+             MP_STR_ARG(hoglake ? check->config->hoglake.catalog
+                                : check->config->ducklake.catalog_name));
         return;
     }
     if (code) {
         fault(check, "catalog", &err,
               code == MP_BAD_CONFIG ? "settings and catalog do not fit together"
+              : hoglake             ? "look at HOGLAKE_URL and HOGLAKE_CATALOG"
                                     : "look at MILLPOND_CATALOG or DUCKLAKE_RDS_*");
         return;
     }
@@ -112,8 +115,9 @@ static void check_catalog(struct check *check)
     else if (code)
         fault(check, "catalog", &err, "the table cannot be read");
     else
-        fine("catalog", "table %.*s: %u columns, snapshot %" PRId64,
-             MP_STR_ARG(check->config->table), table->schema.column_count, table->snapshot);
+        fine("catalog", "table %.*s: %u columns, snapshot %" PRId64 "%s%.*s",
+             MP_STR_ARG(check->config->table), table->schema.column_count, table->snapshot,
+             table->warning.size ? "; " : "", MP_STR_ARG(table->warning));
 }
 
 /* Where run would go on, by the book of record. */
@@ -170,7 +174,10 @@ static void check_store(struct check *check)
     enum mp_code code = mp_open_store(check->config, path, &check->env, &err, &store);
 
     if (code) {
-        fault(check, "store", &err, "look at DUCKLAKE_DATA_PATH and DUCKDB_S3_*");
+        fault(check, "store", &err,
+              check->config->destination == MP_DESTINATION_HOGLAKE
+                  ? "look at the catalog's data path and HOGLAKE_S3_*"
+                  : "look at DUCKLAKE_DATA_PATH and DUCKDB_S3_*");
         return;
     }
     mp_uuid7(&check->env, uuid);
@@ -210,7 +217,7 @@ int mp_cli_check(const struct mp_cli_args *args)
         printf("note   settings %.*s\n", MP_STR_ARG(check.config->warnings[i]));
     check_kafka(&check);
     check_catalog(&check);
-    if (check.source && check.lake)
+    if (check.source && check.lake && check.lake->driver->offsets_in_lake)
         check_offsets(&check);
     if (check.lake || check.lake_missing)
         check_store(&check);

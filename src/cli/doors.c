@@ -2,10 +2,11 @@
 #include "cli/engine.h"
 
 #include "lake/ducklake/ducklake.h"
+#include "lake/hoglake/hoglake.h"
 
-enum mp_code mp_open_lake(const struct mp_config *config, struct mp_str group, struct mp_str topic,
-                          bool read_only, const struct mp_env *env, struct mp_err *err,
-                          struct mp_lake **ret)
+static enum mp_code open_ducklake(const struct mp_config *config, struct mp_str group,
+                                  struct mp_str topic, bool read_only, const struct mp_env *env,
+                                  struct mp_err *err, struct mp_lake **ret)
 {
     struct mp_ducklake_options options = {
         .catalog = config->ducklake.catalog,
@@ -25,6 +26,39 @@ enum mp_code mp_open_lake(const struct mp_config *config, struct mp_str group, s
     return code;
 }
 
+static enum mp_code open_hoglake(const struct mp_config *config, struct mp_str topic,
+                                 bool read_only, const struct mp_env *env, struct mp_err *err,
+                                 struct mp_lake **ret)
+{
+    struct mp_hoglake_options options = {
+        .url = config->hoglake.url,
+        .catalog = config->hoglake.catalog,
+        .namespace_name = config->schema,
+        .data_path = config->data_path,
+        .table = config->table,
+        .partition_by = config->partition_by,
+        .sort_by = config->sort_by,
+        .sort_by_count = config->sort_by_count,
+        .topic = topic,
+        .author = config->author,
+        .version = config->telemetry.version,
+        .program = MP_STR("millpond/" MP_VERSION),
+        .request_ms_max = config->hoglake.request_ms_max,
+        .read_only = read_only,
+    };
+
+    return mp_hoglake_open(&options, env, err, ret);
+}
+
+enum mp_code mp_open_lake(const struct mp_config *config, struct mp_str group, struct mp_str topic,
+                          bool read_only, const struct mp_env *env, struct mp_err *err,
+                          struct mp_lake **ret)
+{
+    return config->destination == MP_DESTINATION_HOGLAKE
+               ? open_hoglake(config, topic, read_only, env, err, ret)
+               : open_ducklake(config, group, topic, read_only, env, err, ret);
+}
+
 enum mp_code mp_open_store(const struct mp_config *config, struct mp_str data_path,
                            const struct mp_env *env, struct mp_err *err, struct mp_store **ret)
 {
@@ -35,6 +69,7 @@ enum mp_code mp_open_store(const struct mp_config *config, struct mp_str data_pa
         .secret_key = config->s3.secret_key,
         .use_ssl = config->s3.use_ssl,
         .path_style = config->s3.path_style,
+        .put_concurrency = config->hoglake.upload_concurrency, /* 0 for DuckLake: the default */
     };
     enum mp_code code = mp_store_open(data_path, &s3, env, err, ret);
 
@@ -49,7 +84,6 @@ enum mp_code mp_refuse_unserved(const struct mp_config *config, struct mp_err *e
         bool set;
         const char *name;
     } unserved[] = {
-        {config->destination == MP_DESTINATION_HOGLAKE, "MILLPOND_DESTINATION=hoglake"},
         {config->ducklake.variant_column_count > 0, "MILLPOND_VARIANT_COLUMNS"},
     };
 

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/http.h"
+#include "cli/probe.h"
 #include "obs/otlp.h"
 #include "pipeline/include_poll.h"
 
@@ -46,8 +47,18 @@ static enum mp_code door_store(void *self, struct mp_str data_path, struct mp_er
                                struct mp_store **ret)
 {
     struct mp_engine *engine = self;
+    struct mp_store *store;
+    enum mp_code code = mp_open_store(engine->config, data_path, &engine->env, err, &store);
 
-    return mp_open_store(engine->config, data_path, &engine->env, err, ret);
+    if (code)
+        return code;
+    if (engine->config->destination == MP_DESTINATION_HOGLAKE)
+        code = mp_probe_store(engine->config, data_path, store, engine->log, err);
+    if (code)
+        mp_store_close(store);
+    else
+        *ret = store;
+    return code;
 }
 
 static enum mp_code door_source(void *self, struct mp_err *err, struct mp_source **ret)

@@ -39,7 +39,10 @@ struct mp_batch_options {
     uint32_t columns_max;                /* new columns stop here; live ones are always filled */
     bool fold_case;                      /* names that differ in ASCII case only are one column */
     bool widen;                          /* a live BIGINT may become DOUBLE */
+    bool promote;                        /* live small integers may become INT64, FLOAT DOUBLE */
     bool (*name_ok)(struct mp_str name); /* NULL: any name */
+    const struct mp_str *refused;        /* names the destination would not make columns of */
+    uint32_t refused_count;
 };
 
 /* Why a value went into the rescued column. */
@@ -92,6 +95,9 @@ struct mp_batch_plan {
     uint32_t add_count;
     const int32_t *widen; /* field ids of BIGINT columns that have seen fractions */
     uint32_t widen_count;
+    const struct mp_promotion *promote; /* columns too small for a value that was rescued; may be
+                                         * left undone. Done: the next plan is MP_CHANGED */
+    uint32_t promote_count;
 };
 
 /* Compares the batch with the table as it is now (NULL: not there) and says what is missing;

@@ -39,6 +39,7 @@ struct mp_builder {
     int32_t field_id;    /* 0: not known yet */
     uint8_t lane;
     bool live, pinned, seen; /* seen: the key was there, if only with nulls */
+    bool too_small;          /* a value was rescued that the promoted type would hold */
     uint32_t sight;          /* its key was the n-th that the batch saw; 0: not seen */
     uint32_t values;
     struct mp_bits validity; /* over rows */
@@ -83,6 +84,7 @@ struct mp_batch {
 
     struct mp_pin *add;
     int32_t *widen;
+    struct mp_promotion *promote;
     struct mp_column *columns;
     uint32_t column_count;
 };

@@ -182,6 +182,16 @@ static bool put_bigint(struct mp_batch *batch, struct mp_builder *builder,
     return true;
 }
 
+/* Whether the type that the builder's may be promoted to holds the number. */
+static bool fits_promoted(const struct mp_builder *builder, const struct mp_json_field *field)
+{
+    struct mp_type promoted = mp_type_promoted(builder->type);
+
+    if (promoted.id == MP_TYPE_INT64)
+        return field->kind == MP_JSON_INT;
+    return promoted.id == MP_TYPE_DOUBLE && field->kind == MP_JSON_DOUBLE;
+}
+
 static bool put_cast(struct mp_batch *batch, struct mp_builder *builder,
                      const struct mp_json_field *field, enum mp_rescue *ret_reason)
 {
@@ -191,6 +201,8 @@ static bool put_cast(struct mp_batch *batch, struct mp_builder *builder,
     *ret_reason = cast == MP_CAST_ROUNDED ? MP_RESCUE_ROUNDED : MP_RESCUE_TYPE;
     if (cast != MP_CAST_REFUSED)
         mp_builder_put_fixed(batch, builder, value, mp_type_width(builder->type));
+    if (cast != MP_CAST_OK && builder->live && batch->options.promote)
+        builder->too_small |= fits_promoted(builder, field);
     return cast == MP_CAST_OK;
 }
 

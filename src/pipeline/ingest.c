@@ -40,8 +40,9 @@ static uint64_t held_bytes(struct mp_pipeline *p)
            mp_batch_own_bytes(p->batch);
 }
 
-static void batch_new(struct mp_pipeline *p)
+struct mp_batch *mp_ingest_batch(struct mp_pipeline *p)
 {
+    struct mp_batch *batch;
     struct mp_batch_options options = {
         .pins = p->options.pins,
         .pin_count = p->options.pin_count,
@@ -60,9 +61,22 @@ static void batch_new(struct mp_pipeline *p)
     }
     pthread_mutex_lock(&p->lock);
     options.live = p->live_known ? &p->live : NULL;
-    p->batch = mp_batch_new(p->pool, &options); /* copies what it needs of live */
+    batch = mp_batch_new(p->pool, &options); /* copies what it needs of live */
     pthread_mutex_unlock(&p->lock);
+    return batch;
+}
+
+static void batch_new(struct mp_pipeline *p)
+{
+    p->batch = mp_ingest_batch(p);
     p->batch_since_us = 0;
+}
+
+/* Nothing of it is taken. */
+static void part_begin(struct mp_part *part)
+{
+    part->records = part->rows = part->skipped = part->quarantined = 0;
+    part->lowest = part->highest = -1;
 }
 
 /* The first offset of a partition that is not published yet. */
@@ -147,13 +161,14 @@ static enum mp_code rewind_parts(struct mp_pipeline *p, struct mp_err *err)
         for (uint32_t r = 0; r < job->range_count; r++)
             if (job->ranges[r].partition == part->id)
                 part->start = job->ranges[r].first;
-        part->records = part->rows = part->skipped = part->quarantined = 0;
+        part_begin(part);
         if (part->next != part->start)
             code = p->source->driver->seek(p->source, part->id, part->start, err);
         part->next = part->start;
     }
     mp_job_free(p, job);
     batch_new(p);
+    p->rewinds++;
     return code;
 }
 
@@ -200,14 +215,14 @@ static enum mp_code wait_for(struct mp_pipeline *p, bool (*reached)(struct mp_pi
 
     *ret_rewound = false;
     while (!code) {
-        struct mp_batch *batch = p->batch;
+        uint32_t rewinds = p->rewinds;
 
         if (atomic_load(&p->stops) > 1)
             return mp_err_set(err, MP_STOPPED,
                               "stopped twice: what was not published is read again "
                               "by the next process");
         code = look_at_publish(p, err);
-        *ret_rewound |= p->batch != batch;
+        *ret_rewound |= p->rewinds != rewinds;
         if (code || reached(p))
             break;
         serve(p);
@@ -220,8 +235,8 @@ static bool part_has_range(const struct mp_part *part)
     return part->next > part->start;
 }
 
-/* Takes the building batch and the ranges it was made from. */
-static struct mp_job *make_job(struct mp_pipeline *p, const char *trigger)
+struct mp_job *mp_job_new(struct mp_pipeline *p, struct mp_part *parts, uint32_t part_count,
+                          const char *trigger)
 {
     static const struct mp_lake_create plain;
     struct mp_job *job = mp_alloc(sizeof(*job));
@@ -234,11 +249,11 @@ static struct mp_job *make_job(struct mp_pipeline *p, const char *trigger)
     job->tables[MP_JOB_QUARANTINE].create = &plain;
     job->arrow_bytes = mp_batch_arrow_bytes(p->batch);
     job->column_count = mp_batch_column_count(p->batch);
-    job->ranges = mp_alloc_array(p->part_count, sizeof(*job->ranges));
-    job->offsets = mp_alloc_array(p->part_count, sizeof(*job->offsets));
-    job->newest_ms = mp_alloc_array(p->part_count, sizeof(*job->newest_ms));
-    for (uint32_t i = 0; i < p->part_count; i++) {
-        struct mp_part *part = &p->parts[i];
+    job->ranges = mp_alloc_array(part_count, sizeof(*job->ranges));
+    job->offsets = mp_alloc_array(part_count, sizeof(*job->offsets));
+    job->newest_ms = mp_alloc_array(part_count, sizeof(*job->newest_ms));
+    for (uint32_t i = 0; i < part_count; i++) {
+        struct mp_part *part = &parts[i];
         uint32_t at = job->range_count;
 
         if (!part_has_range(part))
@@ -247,20 +262,23 @@ static struct mp_job *make_job(struct mp_pipeline *p, const char *trigger)
             .partition = part->id,
             .first = part->start,
             .next = part->next,
+            .lowest = part->lowest,
+            .highest = part->highest,
             .records = part->records,
             .rows = part->rows,
             .skipped = part->skipped,
             .quarantined = part->quarantined,
         };
         job->offsets[at] = (struct mp_source_offset){.partition = part->id, .offset = part->next};
-        snprintf(job->offsets[at].metadata, sizeof(job->offsets[at].metadata),
-                 "mp1 %" PRId64 " %" PRId64, part->epoch, part->next);
+        if (p->lake->driver->offsets_in_lake)
+            job->offsets[at].metadata = mp_str_c(
+                mp_arena_printf(&job->arena, "mp1 %" PRId64 " %" PRId64, part->epoch, part->next));
         job->newest_ms[at] = part->timestamp_ms;
         job->range_count++;
         job->records += part->records;
         job->rows += part->rows;
         part->start = part->next; /* I3 */
-        part->records = part->rows = part->skipped = part->quarantined = 0;
+        part_begin(part);
     }
     if (mp_batch_rows(p->batch)) {
         assert(mp_batch_rows(p->batch) == job->rows);
@@ -282,7 +300,7 @@ static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, bool *
 
     if (code || *ret_rewound)
         return code;
-    job = make_job(p, trigger);
+    job = mp_job_new(p, p->parts, p->part_count, trigger);
     if (strcmp(trigger, "final") == 0)
         mp_log(p->world.log, MP_LOG_INFO, logger,
                "Final flush: %" PRIu64 " records, %" PRIu64 " bytes", job->rows, job->arrow_bytes);

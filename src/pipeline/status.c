@@ -71,25 +71,29 @@ static void count_ranges(struct mp_pipeline *p, const struct mp_job *job)
     }
 }
 
-void mp_status_flushed(struct mp_pipeline *p, const struct mp_job *job, int64_t snapshot,
-                       uint64_t files, double seconds)
+void mp_status_flushed(const struct mp_publish *publish, double seconds)
 {
+    struct mp_pipeline *p = publish->p;
+    const struct mp_job *job = publish->job;
     struct mp_metrics *metrics = p->world.metrics;
     struct mp_status_flush *flush;
+    bool twice = publish->result.already_published && !p->lake->driver->offsets_in_lake;
+    uint64_t files = twice ? 0 : publish->file_count, rows = twice ? 0 : job->rows;
 
     mp_health_flushed(p->world.health);
     pthread_mutex_lock(&p->lock);
-    count_ranges(p, job);
+    if (!job->settles) /* others' partitions may be among them */
+        count_ranges(p, job);
     count_rescued(p, job);
-    p->counts.rows += job->rows;
+    p->counts.rows += rows;
     p->counts.files += files;
     p->counts.parquet_bytes += job->compressed_bytes;
     p->counts.flushes++;
     flush = &p->flushes[p->flush_count++ % RING];
     *flush = (struct mp_status_flush){
         .wall_us = mp_now_wall_us(p->world.env),
-        .snapshot = snapshot,
-        .rows = job->rows,
+        .snapshot = publish->result.snapshot,
+        .rows = rows,
         .bytes = job->compressed_bytes,
         .files = files,
         .seconds = seconds,

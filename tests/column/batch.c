@@ -253,6 +253,90 @@ static void names_that_cannot_be_are_rescued(void)
     lines_close(&lines);
 }
 
+/* A destination that turned a column down: its values are kept like those of any name that cannot
+ * be, a pinned one's too; a live column of the name is filled. */
+static void names_that_were_refused_are_rescued(void)
+{
+    static const struct mp_str refused[] = {MP_STR_INIT("late"), MP_STR_INIT("pin"),
+                                            MP_STR_INIT("here")};
+    static const struct mp_pin pins[] = {{MP_STR_INIT("pin"), {.id = MP_TYPE_INT64}}};
+
+    lines_open(&lines);
+    lines.options.refused = refused;
+    lines.options.refused_count = 3;
+    lines.options.pins = pins;
+    lines.options.pin_count = 1;
+    lines_live(&lines, "here", MP_TYPE(INT64));
+    lines_add(&lines, "{\"late\":\"5\",\"pin\":7,\"here\":1}");
+    lines_add(&lines, "{\"late\":5,\"new\":null}");
+    lines_seal(&lines, true);
+    TYPES("here:int64 _inserted_at:timestamptz _rescued_data:varchar");
+    VALUES("here", "1|~");
+    VALUES("_rescued_data", "{\"late\":\"5\",\"pin\":7}|{\"late\":5}");
+    CHECK_INT(mp_batch_rescued(lines.batch, MP_RESCUE_NAME), 3);
+    lines_close(&lines);
+}
+
+/* A value that a small column cannot hold asks for the larger type; where the table gets it, the
+ * records are read again, else the value stays rescued. */
+static void small_columns_ask_for_a_larger_type(void)
+{
+    static const struct {
+        uint8_t live, wanted; /* wanted NONE: nothing is asked for */
+        const char *record, *rescued;
+    } rows[] = {
+        {MP_TYPE_INT32, MP_TYPE_NONE, "{\"v\":2147483647}", "-"},
+        {MP_TYPE_INT32, MP_TYPE_INT64, "{\"v\":2147483648}", "{\"v\":2147483648}"},
+        {MP_TYPE_INT8, MP_TYPE_INT64, "{\"v\":128}", "{\"v\":128}"},
+        {MP_TYPE_INT16, MP_TYPE_INT64, "{\"v\":-32769}", "{\"v\":-32769}"},
+        {MP_TYPE_FLOAT, MP_TYPE_NONE, "{\"v\":0.1}", "-"}, /* its shortest text is 0.1 */
+        {MP_TYPE_FLOAT, MP_TYPE_DOUBLE, "{\"v\":0.1234567890123}", "{\"v\":0.1234567890123}"},
+        {MP_TYPE_FLOAT, MP_TYPE_DOUBLE, "{\"v\":1e300}", "{\"v\":1e300}"},
+        {MP_TYPE_INT32, MP_TYPE_NONE, "{\"v\":\"x\"}", "{\"v\":\"x\"}"},
+        {MP_TYPE_INT32, MP_TYPE_NONE, "{\"v\":1.5}", "{\"v\":1.5}"},
+        {MP_TYPE_INT32, MP_TYPE_NONE, "{\"v\":99999999999999999999}",
+         "{\"v\":99999999999999999999}"},
+        {MP_TYPE_UINT8, MP_TYPE_NONE, "{\"v\":256}", "{\"v\":256}"},
+        {MP_TYPE_FLOAT, MP_TYPE_NONE, "{\"v\":\"x\"}", "{\"v\":\"x\"}"},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct mp_type live = {.id = rows[i].live};
+        struct mp_batch_plan plan;
+        struct mp_err err;
+
+        lines_open(&lines);
+        lines.options.promote = true;
+        lines_live(&lines, "v", live);
+        lines_add(&lines, rows[i].record);
+        CHECK_OK(mp_batch_plan(lines.batch, &lines.live, &err, &plan), err);
+        CHECK_INT(plan.promote_count, rows[i].wanted != MP_TYPE_NONE);
+        if (plan.promote_count) {
+            CHECK_INT(plan.promote[0].field_id, 1);
+            CHECK_INT(plan.promote[0].type.id, rows[i].wanted);
+            lines.live_columns[0].type = plan.promote[0].type;
+            CHECK_INT(mp_batch_plan(lines.batch, &lines.live, &err, &plan), MP_CHANGED);
+            lines.live_columns[0].type = live;
+        }
+        lines_seal(&lines, true);
+        CHECK_STR(lines_values(&lines, "_rescued_data"), mp_str_c(rows[i].rescued));
+        lines_close(&lines);
+    }
+}
+
+static void where_nothing_is_promoted_nothing_is_asked(void)
+{
+    struct mp_batch_plan plan;
+    struct mp_err err;
+
+    lines_open(&lines);
+    lines_live(&lines, "v", MP_TYPE(INT32));
+    lines_add(&lines, "{\"v\":2147483648}");
+    CHECK_OK(mp_batch_plan(lines.batch, &lines.live, &err, &plan), err);
+    CHECK_INT(plan.promote_count, 0);
+    lines_close(&lines);
+}
+
 static void rescue_can_be_off_but_is_counted(void)
 {
     lines_open(&lines);
@@ -560,6 +644,9 @@ int main(int argc, char **argv)
         TEST(where_nothing_widens_whole_fractions_are_stored),
         TEST(spellings_of_one_column_fold),
         TEST(names_that_cannot_be_are_rescued),
+        TEST(names_that_were_refused_are_rescued),
+        TEST(small_columns_ask_for_a_larger_type),
+        TEST(where_nothing_is_promoted_nothing_is_asked),
         TEST(rescue_can_be_off_but_is_counted),
         TEST(column_budget_holds),
         TEST(pins_hold_before_and_without_values),

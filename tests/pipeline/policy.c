@@ -32,7 +32,7 @@ static void rows_land_and_offsets_are_mirrored(void)
     CHECK_INT(next[1], 1);
     stored = mp_fake_log_committed(world.log, 0);
     CHECK_INT(stored.offset, 100);
-    CHECK_STR(mp_str_c(stored.metadata), MP_STR("mp1 1 100"));
+    CHECK_STR(stored.metadata, MP_STR("mp1 1 100"));
     /* again: nothing is added */
     CHECK_OK(run(&err), err);
     CHECK_INT(world_check(&world, next), 101);

@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "base/mem.h"
+#include "lake/partition_text.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -77,7 +78,7 @@ static void object_key(struct mp_lake *self, const struct mp_lake_table *view,
 
         mp_arena_init(&arena, 1024);
         if (!value.null)
-            value.text = mp_dl_partition_text(&arena, value.text);
+            value.text = mp_lake_partition_text(&arena, value.text);
         mp_dl_partition_directory(ret, table->transform_names[i], &value);
         mp_arena_fini(&arena);
     }
