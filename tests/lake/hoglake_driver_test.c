@@ -617,8 +617,7 @@ static void a_table_is_made_whole_where_the_catalog_can(void)
         CHECK_STR(mp_str_n(target.data + prefix.size + 36, target.size - prefix.size - 36),
                   mp_str_c(rows[i].endpoint));
         snprintf(body, sizeof(body),
-                 "{\"namespace\":\"analytics\",\"name\":\"events\"," NEW_COLUMNS
-                 ",\"author\":\"millpond/events/3\"%s",
+                 "{\"namespace\":\"analytics\",\"name\":\"events\"," NEW_COLUMNS "%s",
                  rows[i].layout);
         said(3, body);
         snprintf(end, sizeof(end), "%.36s/commit", target.data + prefix.size);

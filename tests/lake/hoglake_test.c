@@ -132,6 +132,19 @@ static void the_message_counts_and_names_ranges(void)
                  "trigger=final millpond=unknown table="));
 }
 
+static void an_odd_topic_stays_a_word_of_utf8(void)
+{
+    struct mp_lake_range one[] = {range(0, 1, 2)};
+    struct mp_lake_table table = {0};
+    struct mp_lake_append append = {&table, NULL, 0};
+    struct mp_lake_commit commit = {
+        .appends = &append, .append_count = 1, .ranges = one, .range_count = 1};
+
+    CHECK_STR(mp_str_c(strchr(
+                  message_of(&commit, MP_STR("/a b\n\xff/\xc3\xa9\xc3"), MP_STR("1")).data, '\n')),
+              MP_STR("\noffsets /a_b_\xef\xbf\xbd/\xc3\xa9\xef\xbf\xbd p0:1-2 (1)"));
+}
+
 static void too_many_ranges_are_counted(void)
 {
     enum { RANGES = 2000 };
@@ -587,6 +600,7 @@ int main(int argc, char **argv)
         TEST(a_partition_without_values_is_not_in_the_key),
         TEST(objects_lie_below_the_key),
         TEST(the_message_counts_and_names_ranges),
+        TEST(an_odd_topic_stays_a_word_of_utf8),
         TEST(too_many_ranges_are_counted),
         TEST(column_names_are_identifiers),
         TEST(types_have_the_catalogs_names),

@@ -62,8 +62,9 @@ void mp_hog_key(struct mp_str catalog, struct mp_str namespace_name, struct mp_s
 #define MP_HOG_MESSAGE_LINE_MAX 16384 /* bytes of its line of ranges */
 
 /* Adds the message of a commit: a line of counts, of the first of the appends (the main table), and
- * a line of ranges where there are any. Ranges that do not fit are counted. version is this
- * program's. */
+ * a line of ranges where there are any. Ranges that do not fit are counted; of the topic, white
+ * space and control characters become '_' and what is not UTF-8 U+FFFD. version is this program's.
+ */
 void mp_hog_message(const struct mp_lake_commit *commit, struct mp_str topic, struct mp_str version,
                     struct mp_str uuid, struct mp_buf *ret);
 

@@ -4,6 +4,9 @@
  */
 #include "lake/hoglake/body.h"
 
+#include "base/utf8.h"
+#include "column/transform.h"
+
 #include <assert.h>
 #include <openssl/evp.h>
 #include <stdio.h>
@@ -21,20 +24,18 @@ static void uuid5(const unsigned char space[16], struct mp_str name, char ret[MP
                EVP_DigestUpdate(context, space, 16) &&
                EVP_DigestUpdate(context, name.data, name.size) &&
                EVP_DigestFinal_ex(context, digest, NULL);
-    size_t at = 0;
+    struct mp_arena arena;
 
     assert(good); /* in memory it has no way to fail but a broken OpenSSL */
     (void)good;
     EVP_MD_CTX_free(context);
     digest[6] = (unsigned char)((digest[6] & 0x0f) | 0x50);
     digest[8] = (unsigned char)((digest[8] & 0x3f) | 0x80);
-    for (unsigned i = 0; i < 16; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            ret[at++] = '-';
-        snprintf(ret + at, 3, "%02x", digest[i]);
-        at += 2;
-    }
-    assert(at + 1 == MP_LAKE_KEY_SIZE);
+    mp_arena_init(&arena, 128);
+    memcpy(ret, mp_value_text(&arena, MP_TYPE(UUID), mp_str_n(digest, 16)).data,
+           MP_LAKE_KEY_SIZE - 1);
+    ret[MP_LAKE_KEY_SIZE - 1] = 0;
+    mp_arena_fini(&arena);
 }
 
 void mp_hog_key(struct mp_str catalog, struct mp_str namespace_name, struct mp_str table,
@@ -118,6 +119,23 @@ static void add_counts(const struct mp_lake_commit *commit, struct mp_str versio
     add_word(ret, uuid);
 }
 
+/* A topic is a path where files are loaded, which may be any bytes: what is not UTF-8 becomes
+ * U+FFFD, what would end the line or the word '_'. */
+static void add_topic(struct mp_buf *ret, struct mp_str topic)
+{
+    uint32_t point;
+
+    for (size_t at = 0, size; at < topic.size; at += size ? size : 1) {
+        size = mp_utf8_read(mp_str_n(topic.data + at, topic.size - at), &point);
+        if (!size)
+            mp_buf_add(ret, "\xef\xbf\xbd", 3);
+        else if (point <= ' ' || point == 0x7f)
+            mp_buf_add_byte(ret, '_');
+        else
+            mp_buf_add(ret, topic.data + at, size);
+    }
+}
+
 static uint32_t ranges_with_values(const struct mp_lake_commit *commit)
 {
     uint32_t count = 0;
@@ -140,7 +158,8 @@ static void add_ranges(const struct mp_lake_commit *commit, struct mp_str topic,
     char end[32];
     size_t fitting_end;
 
-    mp_buf_printf(ret, "offsets %.*s", MP_STR_ARG(topic));
+    mp_buf_add_c(ret, "offsets ");
+    add_topic(ret, topic);
     fitting_end = ret->size;
     for (uint32_t i = 0; i < commit->range_count; i++) {
         const struct mp_lake_range *range = &commit->ranges[i];
