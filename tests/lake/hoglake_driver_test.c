@@ -911,6 +911,7 @@ static void a_dead_connection_does_not_matter(void)
 
     CHECK_OK(append(table), err);
     CHECK_INT(result.snapshot, 8);
+    CHECK(result.replayed);
     said(3, BODY(7));
     said(4, BODY(7));
     over(5);

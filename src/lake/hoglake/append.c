@@ -94,9 +94,12 @@ static void hold(struct mp_hoglake *lake, const struct mp_lake_commit *commit)
 
 static enum mp_code send(struct mp_hoglake *lake, struct mp_err *err)
 {
+    enum mp_code code;
+
     mp_hog_url(lake, MP_HOG_CATALOG, none, "/commit/prepared");
-    lake->held.sent++;
-    return mp_hog_ask(lake, "POST", mp_buf_str(&lake->held.body), err);
+    code = mp_hog_ask(lake, "POST", mp_buf_str(&lake->held.body), err);
+    lake->held.sent += 1 + lake->call.resent;
+    return code;
 }
 
 static bool has_words(struct mp_str text, struct mp_str part)
