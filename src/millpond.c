@@ -30,8 +30,10 @@ static const struct verb verbs[] = {
      "SIGTERM and SIGINT flush what is buffered, commit it and end with 0.\n",
      mp_cli_run},
     {"check", "", "see whether Kafka, catalog and store are reachable and agree; change nothing",
-     "Reads the settings, then asks Kafka, the catalog and the object store one after the other,\n"
-     "and says of each what it found. Leaves nothing changed. Ends with 0 when `run` would "
+     "Reads the settings, then asks Kafka, the catalog, the object store and, where they are set,\n"
+     "the include list and the log endpoint, compares the clocks, and says of each what it found: "
+     "a\n"
+     "line for each fault, with what to do. Leaves nothing changed. Ends with 0 when `run` would\n"
      "start.\n",
      mp_cli_check},
     {"demo", "[--directory DIR] [--events N]",

@@ -4,8 +4,6 @@
 #include "cli/cli.h"
 #include "cli/http.h"
 #include "cli/probe.h"
-#include "obs/otlp.h"
-#include "pipeline/include_poll.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -76,24 +74,6 @@ static enum mp_code door_whole_source(void *self, struct mp_err *err, struct mp_
     struct mp_engine *engine = self;
 
     return engine->options.open_whole_source(engine->options.self, engine, err, ret);
-}
-
-static struct mp_filter_options filter_options(const struct mp_config *config,
-                                               const struct mp_config_filter *filter)
-{
-    struct mp_filter_options options = {
-        .field = filter->field,
-        .integer = filter->integer,
-        .integers = filter->integers,
-        .texts = filter->texts,
-        .count = filter->count,
-    };
-
-    for (uint32_t i = 0; i < config->pin_count; i++)
-        if (config->pins[i].type.id == MP_TYPE_UUID &&
-            mp_str_eq(config->pins[i].name, filter->field))
-            options.uuid = true;
-    return options;
 }
 
 static struct mp_parquet_options parquet_options(const struct mp_config *config)
@@ -219,28 +199,12 @@ static void tell_settings(struct mp_engine *engine)
 static enum mp_code open_otlp(struct mp_engine *engine, struct mp_err *err)
 {
     const struct mp_config *config = engine->config;
-    const struct mp_config_telemetry *telemetry = &config->telemetry;
-    const struct mp_otlp_attribute resource[] = {
-        {MP_STR("service.name"), MP_STR("millpond")},
-        {MP_STR("service.namespace"), telemetry->namespace_name},
-        {MP_STR("service.version"), telemetry->version},
-        {MP_STR("service.instance.id"), telemetry->instance_id},
-        {MP_STR("messaging.system"), MP_STR("kafka")},
-        {MP_STR("messaging.destination.name"), engine->options.topic},
-        {MP_STR("messaging.kafka.consumer.group"), engine->options.group},
-        {MP_STR("millpond.ducklake.table"), config->table},
-        {MP_STR("millpond.ducklake.data_path"), config->data_path},
-    };
-    struct mp_otlp_options options = {
-        .url = telemetry->endpoint.data,
-        .token = telemetry->token,
-        .resource = resource,
-        .resource_count = sizeof(resource) / sizeof(*resource),
-        .more = telemetry->attributes,
-    };
+    struct mp_otlp_attribute resource[MP_OTLP_RESOURCE];
+    struct mp_otlp_options options =
+        mp_otlp_options_of(config, engine->options.topic, engine->options.group, resource);
     enum mp_code code;
 
-    if (!telemetry->token.size)
+    if (!config->telemetry.token.size)
         return MP_OK;
     code = mp_otlp_open(&options, &engine->env, engine->log, engine->metrics, err, &engine->otlp);
     if (!code)
@@ -288,8 +252,8 @@ enum mp_code mp_engine_open(const struct mp_engine_options *options, struct mp_e
     engine->pins = mp_alloc_array(config->pin_count, sizeof(*engine->pins));
     for (uint32_t i = 0; i < config->pin_count; i++)
         engine->pins[i] = (struct mp_pin){config->pins[i].name, config->pins[i].type};
-    engine->keep = filter_options(config, &config->keep);
-    engine->drop = filter_options(config, &config->drop);
+    engine->keep = mp_filter_options_of(config, &config->keep);
+    engine->drop = mp_filter_options_of(config, &config->drop);
     engine->pipeline = pipeline_of(engine);
     code = open_otlp(engine, err);
     tell_settings(engine);
@@ -336,26 +300,16 @@ static enum mp_code await_list(struct mp_engine *engine, struct mp_err *err)
 
 static enum mp_code open_include(struct mp_engine *engine, struct mp_err *err)
 {
-    const struct mp_config_include *include = &engine->config->include;
-    struct mp_include_poll_options options = {
-        .url = include->url.data,
-        .header_name = include->header_name,
-        .header_value = include->header_value,
-        .authoritative = include->mode == MP_INCLUDE_AUTHORITATIVE,
-        .poll_ms = include->poll_ms,
-        .request_ms_max = include->request_ms_max,
-        .removal_polls = include->removal_polls,
-        .keep = &engine->keep,
-        .self = engine,
-        .on_list = new_list,
-    };
+    struct mp_include_poll_options options = mp_include_options_of(engine->config, &engine->keep);
     enum mp_code code;
 
-    if (!include->url.size) {
+    if (!engine->config->include.url.size) {
         if (engine->keep.field.size)
             mp_metric_set(engine->metrics, MP_M_INCLUDE_VALUES_MODE, "static", 1);
         return MP_OK;
     }
+    options.self = engine;
+    options.on_list = new_list;
     code = mp_include_poll_open(&options, &engine->env, engine->log, engine->metrics, err,
                                 &engine->include);
     return code || !options.authoritative ? code : await_list(engine, err);

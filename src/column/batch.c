@@ -208,6 +208,14 @@ static uint32_t own_columns(const struct mp_batch *batch)
            (options->inserted_at_name.size && !mp_batch_find(batch, options->inserted_at_name));
 }
 
+static uint32_t refuse_name(struct mp_batch *batch, struct mp_str name)
+{
+    if (batch->names_refused_count < MP_BATCH_NAMES_KEPT)
+        batch->names_refused[batch->names_refused_count] = mp_arena_str(&batch->arena, name);
+    batch->names_refused_count++;
+    return KEY_RESCUE + MP_RESCUE_NAME;
+}
+
 /* Looks a key up that this batch has not met: its builder, a new one, or why there is none. A key
  * that has only had nulls gets no builder yet. */
 static uint32_t look_up(struct mp_batch *batch, struct mp_str name, bool null)
@@ -219,7 +227,7 @@ static uint32_t look_up(struct mp_batch *batch, struct mp_str name, bool null)
     builder = mp_batch_find(batch, name);
     if (!builder) {
         if ((batch->options.name_ok && !batch->options.name_ok(name)) || is_refused(batch, name))
-            return KEY_RESCUE + MP_RESCUE_NAME;
+            return refuse_name(batch, name);
         if (null)
             return KEY_NEW;
         if (batch->builder_count + own_columns(batch) >= batch->options.columns_max)
@@ -318,8 +326,10 @@ static void append_field(struct mp_batch *batch, const struct mp_json *json, uin
     }
     if (field->kind == MP_JSON_NULL)
         return;
-    if (!mp_builder_put(batch, builder, field, &reason))
+    if (!mp_builder_put(batch, builder, field, &reason)) {
+        builder->refused++;
         mp_batch_rescue(batch, batch->rows, mp_json_key_name(json, field->key), reason, 0, field);
+    }
 }
 
 void mp_batch_append(struct mp_batch *batch, const struct mp_json *json,

@@ -87,6 +87,21 @@ uint64_t mp_batch_rescued(const struct mp_batch *batch, enum mp_rescue reason);
 /* Columns with at least one value. */
 uint32_t mp_batch_column_count(const struct mp_batch *batch);
 
+/* A column of a given type, live or pinned, whose values were not all of the type's own kind. */
+struct mp_misfit {
+    struct mp_str name; /* lent until the batch is freed */
+    struct mp_type type;
+    bool pinned;      /* to this type; else only refused ones are told */
+    uint32_t refused; /* values the type could not hold exactly; 0: all were converted */
+};
+/* Gives the next one from *at on, which begins at 0 and is moved on; false: there are no more. For
+ * sealed batches, since a fraction in a BIGINT is decided late. */
+bool mp_batch_misfit(const struct mp_batch *batch, uint32_t *at, struct mp_misfit *ret);
+#define MP_BATCH_NAMES_KEPT 10
+/* How many different names made no column because the destination cannot have them; lends the
+ * first of them, MP_BATCH_NAMES_KEPT at most. */
+uint32_t mp_batch_refused_names(const struct mp_batch *batch, const struct mp_str **ret);
+
 /* What the table must get before the batch can be encoded; lent until the next plan or free. */
 struct mp_batch_plan {
     /* new columns with their types, in the order in which their keys were first seen; then pinned

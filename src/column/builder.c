@@ -250,6 +250,8 @@ bool mp_builder_put(struct mp_batch *batch, struct mp_builder *builder,
     char scratch[MP_NUMBER_TEXT];
     unsigned char truth;
 
+    if (builder->pinned)
+        builder->kinds |= (uint8_t)(1u << field->kind);
     if (builder->type.id == MP_TYPE_NONE)
         join_lane(batch, builder, lane_for(field->kind));
     switch (builder->lane) {
@@ -339,6 +341,7 @@ void mp_builder_to_double(struct mp_batch *batch, struct mp_builder *builder)
             struct mp_json_field field = {.kind = MP_JSON_INT, .i64 = integer};
 
             field.text = mp_cast_text(&field, scratch);
+            builder->refused++;
             mp_batch_rescue(batch, walk.row, builder->name, MP_RESCUE_ROUNDED, 0, &field);
         }
         memcpy(place, &value, 8);
@@ -372,6 +375,7 @@ void mp_builder_to_int(struct mp_batch *batch, struct mp_builder *builder)
             assert(rescued && rescued->row == walk.row);
             if (mp_cast_fixed(&field, builder->type, false, &value) != MP_CAST_OK) {
                 rescued->waits = 0;
+                builder->refused++;
                 batch->rescued_by[rescued->reason]++;
                 continue;
             }

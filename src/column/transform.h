@@ -42,8 +42,8 @@ void mp_cut_fini(struct mp_cut *cut);
 /* Whether the transform can be taken of the type. */
 bool mp_transform_fits(uint8_t transform, struct mp_type type);
 /* The signed 32-bit hash that buckets are made of; value as it lies in a segment (texts without
- * their length). iceberg: Iceberg's bytes for decimals, UUIDs and unsigned integers, else
- * DuckLake's. */
+ * their length). iceberg: Iceberg's bytes for decimals, UUIDs and small unsigned
+ * integers, else DuckLake's. */
 int32_t mp_bucket_hash(struct mp_type type, struct mp_str value, bool iceberg);
 /* MurmurHash3 x86 32 with seed 0. */
 uint32_t mp_murmur3(struct mp_str data);

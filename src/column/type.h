@@ -96,4 +96,25 @@ void mp_type_ducklake_name(struct mp_type type, char ret[24]);
 /* The other way; unknown and nested names give MP_TYPE_OTHER. ASCII case does not matter. */
 struct mp_type mp_type_of_ducklake_name(struct mp_str name);
 
+/* SQL's name of a type that a column can be pinned to, such as "bigint"; NULL: it cannot be. */
+static inline const char *mp_type_sql_name(struct mp_type type)
+{
+    switch ((enum mp_type_id)type.id) {
+    case MP_TYPE_INT64:
+        return "bigint";
+    case MP_TYPE_BOOL:
+        return "boolean";
+    case MP_TYPE_DOUBLE:
+        return "double";
+    case MP_TYPE_TIMESTAMPTZ:
+        return "timestamptz";
+    case MP_TYPE_UUID:
+        return "uuid";
+    case MP_TYPE_VARCHAR:
+        return "varchar";
+    default:
+        return NULL;
+    }
+}
+
 #endif

@@ -29,7 +29,7 @@ struct mp_rdkafka {
     struct mp_source source;                  /* first */
     struct mp_source_rdkafka_options options; /* numbers and callbacks; its texts are not kept */
     const struct mp_env *env;
-    char *topic;
+    char *topic, *group;
     rd_kafka_t *rk;
     rd_kafka_topic_t *rkt;
     rd_kafka_queue_t *queue; /* records and errors of the owned partitions */

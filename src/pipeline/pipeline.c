@@ -4,6 +4,8 @@
 #include "base/mem.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 struct mp_pipeline *mp_pipeline_new(const struct mp_pipeline_options *options,
                                     const struct mp_pipeline_doors *doors,
@@ -93,6 +95,12 @@ struct mp_part *mp_pipeline_part(struct mp_pipeline *p, int32_t id)
             high = middle;
     }
     return NULL;
+}
+
+void mp_pipeline_mark(struct mp_arena *arena, struct mp_source_offset *offset, int64_t epoch)
+{
+    offset->metadata =
+        mp_str_c(mp_arena_printf(arena, "mp1 %" PRId64 " %" PRId64, epoch, offset->offset));
 }
 
 bool mp_pipeline_wait(struct mp_pipeline *p, uint32_t ms)

@@ -69,6 +69,10 @@ struct mp_job {
     uint64_t arrow_bytes, records, rows;
     uint64_t compressed_bytes;
     uint64_t rescued[MP_RESCUE_REASONS];
+    struct mp_misfit *misfits; /* of the main table */
+    uint32_t misfit_count;
+    struct mp_str refused_names[MP_BATCH_NAMES_KEPT];
+    uint32_t refused_name_count; /* all of them */
     uint32_t column_count;
     struct mp_arena arena; /* partition values, texts */
 };
@@ -112,10 +116,10 @@ struct mp_pipeline {
     struct mp_part *parts; /* ascending ids */
     uint32_t part_count;
     struct mp_batch *batch, *quarantine;
+    uint64_t rewinds;        /* how often what was taken was dropped, to be read again */
     uint64_t batch_since_us; /* when its first record was taken; 0: none yet */
-    uint32_t rewinds;        /* how often what was taken was dropped */
     uint64_t parts_asked_us; /* when the source was last asked for its partitions */
-    uint64_t lag_set_us;
+    uint64_t gauges_set_us;
     bool told_plain; /* that the source forbids owners */
     struct mp_log_limit bad_records;
     struct mp_retry source_retry;
@@ -254,6 +258,8 @@ void mp_status_lag(struct mp_pipeline *p, int32_t partition, int64_t high, int64
 
 /* The partition of that id, if it is ours, else NULL; ingest's thread. */
 struct mp_part *mp_pipeline_part(struct mp_pipeline *p, int32_t id);
+/* Sets the marker by which our offsets in the source's store are known: epoch and next offset. */
+void mp_pipeline_mark(struct mp_arena *arena, struct mp_source_offset *offset, int64_t epoch);
 /* Waits, in short steps, unless stop was called twice. False: it was. Serves no one. */
 bool mp_pipeline_wait(struct mp_pipeline *p, uint32_t ms);
 /* Copies the live table for new batches; NULL: there is none. */

@@ -52,8 +52,8 @@ static enum mp_code refuse(struct mp_pipeline *p, const struct mp_job_table *tab
     bool own = mp_str_eq(name, MP_INSERTED_AT) || mp_str_eq(name, p->options.rescued_column) ||
                !mp_str_eq(table->name, p->options.table);
 
-    mp_metric_add(p->world.metrics, MP_M_ERRORS, "schema", 1);
     if (own || !mp_pipeline_refuse(p, name)) {
+        mp_metric_add(p->world.metrics, MP_M_ERRORS, "schema", 1);
         mp_err_add(err, "table %.*s will not have column \"%.*s\"", MP_STR_ARG(table->name),
                    MP_STR_ARG(name));
         err->retriable = false;
@@ -107,8 +107,10 @@ static enum mp_code evolve(struct mp_pipeline *p, struct mp_job_table *table,
     evolution.ret_widened = widened;
     evolution.ret_refused = refused;
     code = p->lake->driver->evolve(p->lake, table->name, &evolution, table->create, err, live);
-    if (code)
+    if (code) {
+        mp_metric_add(p->world.metrics, MP_M_ERRORS, "schema", 1);
         goto out;
+    }
     for (uint32_t i = 0; i < plan->widen_count; i++) {
         widenings += widened[i];
         if (!widened[i])
@@ -226,6 +228,28 @@ static void list_files(struct mp_publish *publish)
     }
 }
 
+/* Keeps what is to be counted of values and names that were not as their column wants them, since
+ * the batch goes before it is known that it counts. */
+static void note_odd(struct mp_job *job, const struct mp_batch *batch)
+{
+    struct mp_misfit misfit;
+    const struct mp_str *names;
+    uint32_t count = 0;
+
+    for (int i = 0; i < MP_RESCUE_REASONS; i++)
+        job->rescued[i] = mp_batch_rescued(batch, (enum mp_rescue)i);
+    for (uint32_t at = 0; mp_batch_misfit(batch, &at, &misfit);)
+        count++;
+    job->misfits = mp_arena_take(&job->arena, (count + 1) * sizeof(*job->misfits));
+    for (uint32_t at = 0; mp_batch_misfit(batch, &at, &misfit);) {
+        misfit.name = mp_arena_str(&job->arena, misfit.name);
+        job->misfits[job->misfit_count++] = misfit;
+    }
+    job->refused_name_count = mp_batch_refused_names(batch, &names);
+    for (uint32_t i = 0; i < job->refused_name_count && i < MP_BATCH_NAMES_KEPT; i++)
+        job->refused_names[i] = mp_arena_str(&job->arena, names[i]);
+}
+
 /* Names the commit, where it has a name: after the first table that it has rows for. */
 static void name_commit(struct mp_publish *publish)
 {
@@ -253,8 +277,8 @@ static enum mp_code stage_encode(struct mp_publish *publish, struct mp_err *err)
             continue;
         mp_metric_add(p->world.metrics, MP_M_BYTES, "raw", (double)mp_batch_bytes(table->batch));
         code = mp_encode(p, publish->job, table, err);
-        for (int r = 0; i == MP_JOB_MAIN && r < MP_RESCUE_REASONS; r++)
-            publish->job->rescued[r] = mp_batch_rescued(table->batch, (enum mp_rescue)r);
+        if (i == MP_JOB_MAIN)
+            note_odd(publish->job, table->batch);
         /* all that is needed of the rows is in the files now */
         mp_batch_free(table->batch);
         table->batch = NULL;
@@ -575,6 +599,7 @@ static void publish_job(struct mp_pipeline *p, struct mp_job *job)
         mp_job_free(p, job);
         answer(p, MP_VERDICT_NONE, NULL);
     } else if (code == MP_CHANGED) {
+        mp_metric_add(p->world.metrics, MP_M_ERRORS, "schema", 1);
         mp_log(p->world.log, MP_LOG_WARN, logger,
                "the table changed under the batch (%s); its ranges are read again", err.text);
         code = look_again(&publish, &err);

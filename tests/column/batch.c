@@ -636,6 +636,78 @@ static void declared_columns_are_set_by_number(void)
     lines_close(&lines);
 }
 
+/* "name type pinned refused" of each column that is told of, in the batch's order. */
+static struct mp_str misfits(void)
+{
+    static char text[512];
+    struct mp_misfit misfit;
+    size_t used = 0;
+
+    *text = 0;
+    for (uint32_t at = 0; mp_batch_misfit(lines.batch, &at, &misfit);)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.*s %u %d %u",
+                                 used ? "|" : "", MP_STR_ARG(misfit.name), misfit.type.id,
+                                 misfit.pinned, misfit.refused);
+    return mp_str_c(text);
+}
+
+/* Columns whose values came as they are wanted are not told of: a text in VARCHAR, a number in
+ * BIGINT, a column that nothing was pinned for. */
+static void misfits_are_told(void)
+{
+    static const struct mp_pin pins[] = {{MP_STR_INIT("same"), {.id = MP_TYPE_INT64}},
+                                         {MP_STR_INIT("nested"), {.id = MP_TYPE_VARCHAR}},
+                                         {MP_STR_INIT("clean"), {.id = MP_TYPE_DOUBLE}},
+                                         {MP_STR_INIT("bad"), {.id = MP_TYPE_DOUBLE}},
+                                         {MP_STR_INIT("null"), {.id = MP_TYPE_BOOL}},
+                                         {MP_STR_INIT("other"), {.id = MP_TYPE_VARCHAR}}};
+    char want[256];
+
+    lines_open(&lines);
+    lines.options.pins = pins;
+    lines.options.pin_count = 6;
+    lines_live(&lines, "fits", MP_TYPE(INT64));
+    lines_live(&lines, "word", MP_TYPE(INT64));
+    lines_live(&lines, "part", MP_TYPE(INT64));
+    lines_live(&lines, "double", MP_TYPE(DOUBLE));
+    lines_live(&lines, "other", MP_TYPE(DATE)); /* the pin is not its type: it counts for nothing */
+    lines_add(&lines, "{\"same\":1,\"nested\":{},\"clean\":1.5,\"bad\":1,\"null\":null,"
+                      "\"fits\":\"7\",\"word\":\"seven\",\"part\":0.5,\"double\":1,\"new\":1,"
+                      "\"other\":\"2026-01-01\"}");
+    lines_add(&lines, "{\"same\":2,\"nested\":\"x\",\"clean\":7,\"bad\":9007199254740993,"
+                      "\"word\":8,\"part\":3.0,\"double\":9007199254740993,\"new\":\"x\","
+                      "\"other\":\"?\"}");
+    lines_add(&lines, "{\"bad\":[],\"word\":\"nine\"}");
+    lines_seal(&lines, false);
+    snprintf(want, sizeof(want),
+             "word %u 0 2|part %u 0 1|double %u 0 1|other %u 0 1|clean %u 1 0"
+             "|bad %u 1 2",
+             MP_TYPE_INT64, MP_TYPE_INT64, MP_TYPE_DOUBLE, MP_TYPE_DATE, MP_TYPE_DOUBLE,
+             MP_TYPE_DOUBLE);
+    CHECK_STR(misfits(), mp_str_c(want));
+    lines_close(&lines);
+}
+
+static void each_refused_name_counts_once(void)
+{
+    const struct mp_str *names;
+    char record[64];
+
+    lines_open(&lines);
+    lines.options.name_ok = no_blanks;
+    for (int turn = 0; turn < 2; turn++)
+        for (int i = 0; i < 15; i++) {
+            snprintf(record, sizeof(record), "{\"a b %d\":%d,\"good\":1}", i, turn);
+            lines_add(&lines, record);
+        }
+    lines_seal(&lines, true);
+    CHECK_INT(mp_batch_rescued(lines.batch, MP_RESCUE_NAME), 30);
+    CHECK_INT(mp_batch_refused_names(lines.batch, &names), 15);
+    CHECK_STR(names[0], MP_STR("a b 0"));
+    CHECK_STR(names[MP_BATCH_NAMES_KEPT - 1], MP_STR("a b 9"));
+    lines_close(&lines);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
@@ -664,6 +736,8 @@ int main(int argc, char **argv)
         TEST(arrow_bytes_follow_the_formula),
         TEST(values_span_segments),
         TEST(declared_columns_are_set_by_number),
+        TEST(misfits_are_told),
+        TEST(each_refused_name_counts_once),
     };
 
     return test_main(argc, argv, tests, sizeof(tests) / sizeof(*tests));

@@ -211,3 +211,29 @@ out:
         mp_err_add(err, "open lake");
     return code;
 }
+
+enum mp_code mp_ducklake_clock(const struct mp_ducklake_options *options, const struct mp_env *env,
+                               struct mp_err *err, int64_t *ret_wall_us)
+{
+    static const char sql[] = "SELECT floor(extract(epoch FROM now()) * 1000000)::bigint";
+    struct mp_ducklake *lake;
+    uint32_t number;
+    enum mp_code code = mp_dl_new(options, env, err, &lake);
+
+    if (code)
+        return code;
+    if (mp_db_is_sqlite(lake->db)) {
+        code = mp_err_set(err, MP_NOT_FOUND, "a file has no clock");
+        goto out;
+    }
+    code = mp_db_ready(lake->db, err);
+    if (code)
+        goto out;
+    number = mp_db_send(lake->db, sql, NULL, 0);
+    code = mp_db_sync(lake->db, err);
+    if (!code)
+        *ret_wall_us = mp_db_number(mp_db_result(lake->db, number), 0, 0, 0);
+out:
+    close_lake(&lake->lake);
+    return code;
+}
