@@ -10,8 +10,10 @@
  * with other names or field ids (mp_parquet_file_new is cheap) without encoding again.
  *
  * Memory   encode takes the column's segments and gives each back to the pool as soon as no file
- *          needs it any more. Chunks own their bytes. A file borrows its chunks.
- * Threads  an encoder belongs to one thread at a time; chunks may be read by all.
+ *          needs it any more. Chunks lie in segments of the same pool, which the last chunk of a
+ *          column gives back when it is freed. A file borrows its chunks.
+ * Threads  an encoder belongs to one thread at a time; chunks may be read by all, and those of one
+ *          column are freed by one thread at a time.
  * After    Apache Parquet format 2.10: Encodings, Data Pages, Page Index, Column Order, Logical
  *          Types.
  */

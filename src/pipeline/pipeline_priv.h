@@ -114,9 +114,9 @@ struct mp_pipeline {
     struct mp_err failure;
     struct mp_arena live_arena; /* the table as last seen, for new batches */
     struct mp_schema live;
-    bool live_known;           /* there is a table */
-    uint64_t publish_moved_us; /* last sign of life of publish */
-    atomic_size_t compressed_bytes;
+    bool live_known;                /* there is a table */
+    uint64_t publish_moved_us;      /* last sign of life of publish */
+    atomic_size_t compressed_bytes; /* of chunks; they lie in the pool */
     struct mp_pipeline_counts counts;
     struct mp_status_flush {
         int64_t wall_us, snapshot;
@@ -176,6 +176,9 @@ void mp_status_fault(struct mp_pipeline *p, const struct mp_err *err, const char
                      uint32_t wait_ms);
 void mp_status_flushed(struct mp_pipeline *p, const struct mp_job *job, int64_t snapshot,
                        uint64_t files, double seconds);
+
+/* Bytes of the pool that hold columns, not compressed chunks. */
+size_t mp_status_column_bytes(struct mp_pipeline *p);
 
 /* Sets a partition's lag: from what is published to the end of the log; high -1: not known. */
 void mp_status_lag(struct mp_pipeline *p, int32_t partition, int64_t high, int64_t published);
