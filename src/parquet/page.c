@@ -47,7 +47,7 @@ static size_t pack(struct mp_parquet_encoder *encoder, struct mp_str body)
 {
     size_t size = encoder->body_capacity;
 
-    switch (encoder->options.codec) {
+    switch (encoder->codec) {
     case MP_CODEC_SNAPPY:
         if (snappy_compress(body.data, body.size, encoder->body, &size) != SNAPPY_OK)
             size = 0;
@@ -92,7 +92,7 @@ static enum mp_code too_large(size_t size, struct mp_err *err)
 enum mp_code mp_page_pack(struct mp_parquet_encoder *encoder, const struct mp_page_head *head,
                           struct mp_str body, struct mp_err *err, struct mp_packed_page *ret)
 {
-    uint8_t codec = encoder->options.codec;
+    uint8_t codec = encoder->codec;
     struct mp_buf header = MP_BUF_INIT(MP_PAGE_HEAD_MAX);
     struct mp_str packed = body;
     enum mp_code code = MP_OK;
@@ -117,7 +117,6 @@ enum mp_code mp_page_pack(struct mp_parquet_encoder *encoder, const struct mp_pa
     }
     memcpy(encoder->head, header.data, header.size);
     *ret = (struct mp_packed_page){mp_str_n(encoder->head, header.size), packed, (uint32_t)total};
-    encoder->raw_bytes += header.size + body.size;
 out:
     mp_buf_fini(&header);
     return code;

@@ -417,6 +417,7 @@ struct mp_parquet_encoder {
     char head[MP_PAGE_HEAD_MAX];
     void *zstd;            /* ZSTD_CCtx */
     struct mp_packed *out; /* of the column being encoded */
+    uint8_t codec;         /* of the pages to come; the chunk at hand may do without */
     /* the chunk being made */
     struct mp_page_record *records;
     size_t records_capacity;

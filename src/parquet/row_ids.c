@@ -52,7 +52,6 @@ enum mp_code mp_row_ids_write(const struct mp_join *join, struct mp_parquet_enco
 {
     char *room = mp_alloc(LEVELS_BYTES + (size_t)PAGE_ROWS * 8);
     struct mp_row_ids made = {.first = first};
-    uint64_t raw_before = encoder->raw_bytes;
     enum mp_code code = MP_OK;
 
     for (uint32_t row = 0; row < rows && !code; row += PAGE_ROWS) {
@@ -68,10 +67,10 @@ enum mp_code mp_row_ids_write(const struct mp_join *join, struct mp_parquet_enco
             code = output->write(output->context, page.body, err);
         if (code)
             break;
+        made.raw_bytes += page.head.size + size;
         made.bytes += page.bytes;
         made.page_count++;
     }
-    made.raw_bytes = encoder->raw_bytes - raw_before;
     if (!code)
         *ret = made;
     mp_free(room);

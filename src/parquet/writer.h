@@ -30,7 +30,7 @@ enum mp_codec { MP_CODEC_NONE, MP_CODEC_SNAPPY, MP_CODEC_ZSTD, MP_CODEC_LZ4_RAW 
 struct mp_parquet_options {
     enum mp_codec codec;
     int level;                     /* zstd; 0: 1 */
-    uint32_t page_bytes;           /* raw bytes of a data page, about; 0: 1 MiB */
+    uint32_t page_bytes;           /* raw bytes of a data page, about; 0: 1 MiB, zstd 2 MiB */
     uint32_t dictionary_bytes_max; /* a larger dictionary falls back to PLAIN; 0: 1 MiB */
     bool no_dictionary;
 };

@@ -342,6 +342,44 @@ static void a_dictionary_stays_below_its_limit(void)
     free_chunks();
 }
 
+/* The codec of the chunk of `rows` texts, made of `digits` that are drawn at random. */
+static int codec_for(enum mp_codec codec, const char *digits, uint32_t rows)
+{
+    uint64_t state = 1, kinds = strlen(digits);
+    char text[36];
+    int got;
+
+    begin_column(MP_TYPE(VARCHAR));
+    for (uint32_t row = 0; row < rows; row++) {
+        for (size_t i = 0; i < sizeof(text); i++) {
+            state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+            text[i] = digits[(state >> 33) % kinds];
+        }
+        add(text, sizeof(text));
+    }
+    CHECK_OK(encode_with((struct mp_parquet_options){.codec = codec}, NULL, rows, rows), err);
+    CHECK_INT(chunks[0]->dictionary_bytes, 0);
+    got = chunks[0]->codec;
+    if (got == MP_CODEC_NONE) /* the values, a page header and two runs of levels a page */
+        CHECK(chunks[0]->bytes <= (uint64_t)rows * 40 + chunks[0]->page_count * 64);
+    free_chunks();
+    return got;
+}
+
+/* Sixteen digits at random are four bits each: Huffman halves them, matching bytes finds nothing
+ * but the lengths. */
+static void a_chunk_does_without_a_codec_that_saves_nothing(void)
+{
+    const char *hex = "0123456789abcdef";
+
+    CHECK_INT(codec_for(MP_CODEC_SNAPPY, hex, 30000), MP_CODEC_NONE);
+    CHECK_INT(codec_for(MP_CODEC_LZ4_RAW, hex, 30000), MP_CODEC_NONE);
+    CHECK_INT(codec_for(MP_CODEC_ZSTD, hex, 30000), MP_CODEC_ZSTD);
+    CHECK_INT(codec_for(MP_CODEC_SNAPPY, "01", 30000), MP_CODEC_SNAPPY);
+    CHECK_INT(codec_for(MP_CODEC_SNAPPY, hex, 1600), MP_CODEC_SNAPPY); /* 64,000 bytes */
+    CHECK_INT(codec_for(MP_CODEC_SNAPPY, hex, 1700), MP_CODEC_NONE);   /* 68,000 bytes */
+}
+
 /* Pages go on over the ends of segments; every value stands where PLAIN puts it. */
 static void pages_lie_over_the_ends_of_segments(void)
 {
@@ -612,6 +650,7 @@ int main(int argc, char **argv)
         TEST(a_dictionary_where_values_repeat_and_none_for_unique_ones),
         TEST(unique_values_are_given_up_early),
         TEST(a_dictionary_stays_below_its_limit),
+        TEST(a_chunk_does_without_a_codec_that_saves_nothing),
         TEST(pages_lie_over_the_ends_of_segments),
         TEST(two_threads_share_nothing_but_the_pool),
         TEST(groups_round_up),
