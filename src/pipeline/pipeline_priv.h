@@ -141,9 +141,9 @@ struct mp_pipeline {
     uint32_t refused_count;
     struct mp_arena live_arena; /* the table as last seen, for new batches */
     struct mp_schema live;
-    bool live_known;           /* there is a table */
-    uint64_t publish_moved_us; /* last sign of life of publish */
-    atomic_size_t compressed_bytes;
+    bool live_known;                /* there is a table */
+    uint64_t publish_moved_us;      /* last sign of life of publish */
+    atomic_size_t compressed_bytes; /* of chunks; they lie in the pool */
     struct mp_pipeline_counts counts;
     struct mp_status_flush {
         int64_t wall_us, snapshot;
@@ -250,6 +250,9 @@ void mp_encode_free(struct mp_pipeline *p, struct mp_job_table *table);
 void mp_status_fault(struct mp_pipeline *p, const struct mp_err *err, const char *what,
                      uint32_t wait_ms);
 void mp_status_flushed(const struct mp_publish *publish, double seconds);
+
+/* Bytes of the pool that hold columns, not compressed chunks. */
+size_t mp_status_column_bytes(struct mp_pipeline *p);
 
 /* Sets a partition's lag: from what is published to the end of the log; high -1: not known. */
 void mp_status_lag(struct mp_pipeline *p, int32_t partition, int64_t high, int64_t published);
