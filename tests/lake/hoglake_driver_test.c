@@ -231,8 +231,8 @@ static void faults_of_open(void)
         {{.status = 410}, MP_REFUSED, false},
         {{.status = 422}, MP_REFUSED, false},
         {{.status = 301, .headers = "Location: /elsewhere\r\n"}, MP_BAD_CONFIG, false},
-        {{.body = "<html>"}, MP_BAD_DATA, false},
-        {{.body = "{\"name\":\"millpond\"}"}, MP_BAD_DATA, false},
+        {{.body = "<html>"}, MP_REFUSED, false},
+        {{.body = "{\"name\":\"millpond\"}"}, MP_REFUSED, false},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -638,7 +638,7 @@ static void a_creation_that_is_rejected(void)
     } rows[] = {
         {"{\"state\":\"rejected\",\"reason\":\"target_exists\"}", MP_OK, false},
         {"{\"state\":\"rejected\",\"reason\":\"definition_invalid\"}", MP_REFUSED, false},
-        {"[]", MP_BAD_DATA, false},
+        {"[]", MP_REFUSED, false},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -1086,8 +1086,8 @@ static void other_refusals(void)
         {REFUSED(403, "forbidden"), MP_REFUSED, false, NULL},
         {REFUSED(404, "not_found"), MP_IO, true, NULL},
         {{.status = 301, .headers = "Location: /v1\r\n"}, MP_BAD_CONFIG, false, NULL},
-        {{.body = "<html>fine</html>"}, MP_BAD_DATA, false, NULL},
-        {{.body = "{\"schema_version\":1}"}, MP_BAD_DATA, false, NULL},
+        {{.body = "<html>fine</html>"}, MP_REFUSED, false, NULL},
+        {{.body = "{\"schema_version\":1}"}, MP_REFUSED, false, NULL},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
