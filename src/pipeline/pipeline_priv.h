@@ -89,6 +89,7 @@ struct mp_publish {
     struct mp_lake_result result;
     bool unsure; /* an earlier attempt of the commit may have landed */
     uint64_t began_us;
+    int64_t began_wall_us;
 };
 
 /* What publish answers; read and cleared by ingest. */
