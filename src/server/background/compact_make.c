@@ -205,6 +205,7 @@ out:
     if (memory != MAP_FAILED)
         munmap(memory, bytes);
     fclose(copies);
+    mp_mem_trim();
     return code;
 }
 
