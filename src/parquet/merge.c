@@ -206,8 +206,6 @@ static enum mp_code encode_column(struct work *work, const struct mp_merge_unit 
         return code;
     code = mp_parquet_encode(work->encoder, work->merge.pool, &read, cut, err, chunks);
     mp_merge_column_fini(&work->merge, &read);
-    for (uint32_t i = 0; i < groups_of(work, unit) && !code; i++)
-        work->merge.held += mp_parquet_chunk_bytes(chunks[i]);
     return code;
 }
 
@@ -221,7 +219,6 @@ static enum mp_code write_unit(struct work *work, const struct mp_merge_unit *un
     for (uint32_t group = first_group; group < first_group + groups_of(work, unit); group++)
         for (uint32_t column = 0; column < work->column_count && !code; column++)
             code = mp_parquet_chunk_write(work->chunks[column][group], output, err);
-    work->merge.held = 0;
     return code;
 }
 
