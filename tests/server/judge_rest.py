@@ -103,6 +103,7 @@ def test_request_ids_are_echoed_or_made(server):
 def test_openapi_lists_what_is_served(server):
     """Each listed operation has a route, and every route of the table is listed."""
     text = hoglaked.request(server.url + "/openapi.yaml")[1]
+    assert text == open(os.path.join(services.TOP, "src/server/openapi.yaml")).read()
     listed, path = set(), None
     for line in text.split("components:")[0].splitlines():
         if line.startswith("  /"):

@@ -45,11 +45,12 @@ static const char list_buckets[] =
     "  FILTER (WHERE d.delete_file_id IS NULL))[1:$3::int]"
     " FROM hog_data_file f JOIN hog_table t USING (catalog_id, table_id)"
     " LEFT JOIN hog_delete_file d ON d.catalog_id = f.catalog_id"
-    "  AND d.data_file_id = f.data_file_id AND d.end_snapshot IS NULL"
-    " WHERE f.catalog_id = $1 AND f.end_snapshot IS NULL AND t.dropped_snapshot IS NULL"
-    " AND NOT f.missing_field_ids AND f.file_size_bytes < $2"
-    " GROUP BY f.table_id, f.spec_id, f.partition_values HAVING count(*) >= 2"
-    " ORDER BY random() LIMIT $4";
+    "  AND d.data_file_id = f.data_file_id AND " MP_SQL_NULL(
+        "d.end_snapshot") " WHERE f.catalog_id = $1 AND f.end_snapshot IS NULL AND "
+                          "t.dropped_snapshot IS NULL"
+                          " AND NOT f.missing_field_ids AND f.file_size_bytes < $2"
+                          " GROUP BY f.table_id, f.spec_id, f.partition_values HAVING count(*) >= 2"
+                          " ORDER BY random() LIMIT $4";
 
 static const char list_files[] =
     "SELECT data_file_id, path, record_count, file_size_bytes, footer_size, row_id_start,"

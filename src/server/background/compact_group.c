@@ -230,14 +230,15 @@ static enum mp_code check_inputs(struct mp_tx *tx, struct work *work)
     uint32_t state, ticket;
     enum mp_code code;
 
-    state = MP_SQL(tx->sql,
-                   "SELECT count(*), count(d.delete_file_id) FROM hog_data_file f"
-                   " JOIN hog_table t USING (catalog_id, table_id)"
-                   " LEFT JOIN hog_delete_file d ON d.catalog_id = f.catalog_id"
-                   "  AND d.data_file_id = f.data_file_id AND d.end_snapshot IS NULL"
-                   " WHERE f.catalog_id = $1 AND f.data_file_id = ANY ($2)"
-                   " AND f.end_snapshot IS NULL AND t.dropped_snapshot IS NULL",
-                   mp_v_int(tx->catalog_id), work->ids_value);
+    state =
+        MP_SQL(tx->sql,
+               "SELECT count(*), count(d.delete_file_id) FROM hog_data_file f"
+               " JOIN hog_table t USING (catalog_id, table_id)"
+               " LEFT JOIN hog_delete_file d ON d.catalog_id = f.catalog_id"
+               "  AND d.data_file_id = f.data_file_id AND " MP_SQL_NULL(
+                   "d.end_snapshot") " WHERE f.catalog_id = $1 AND f.data_file_id = ANY ($2)"
+                                     " AND f.end_snapshot IS NULL AND t.dropped_snapshot IS NULL",
+               mp_v_int(tx->catalog_id), work->ids_value);
     ticket = MP_SQL(tx->sql,
                     "DELETE FROM hog_file_removal WHERE catalog_id = $1 AND path = $2"
                     " AND drained_us IS NULL AND claimed_us > hog_now_us()", /* C1 */
