@@ -95,6 +95,14 @@ struct mp_builder *mp_batch_add(struct mp_batch *batch, struct mp_str name, stru
     return builder;
 }
 
+static bool is_refused(const struct mp_batch *batch, struct mp_str name)
+{
+    for (uint32_t i = 0; i < batch->options.refused_count; i++)
+        if (mp_batch_same_name(batch, batch->options.refused[i], name))
+            return true;
+    return false;
+}
+
 struct mp_batch *mp_batch_new(struct mp_segment_pool *pool, const struct mp_batch_options *options)
 {
     struct mp_batch *batch = mp_alloc(sizeof(*batch));
@@ -114,6 +122,8 @@ struct mp_batch *mp_batch_new(struct mp_segment_pool *pool, const struct mp_batc
     for (uint32_t i = 0; i < options->pin_count; i++) {
         struct mp_builder *builder = mp_batch_find(batch, options->pins[i].name);
 
+        if (!builder && is_refused(batch, options->pins[i].name))
+            continue;
         if (!builder)
             builder = mp_batch_add(batch, options->pins[i].name, options->pins[i].type);
         /* the looser pinned rules hold where the live type is the pinned one */
@@ -144,6 +154,7 @@ void mp_batch_free(struct mp_batch *batch)
     mp_free(batch->rescued);
     mp_free(batch->add);
     mp_free(batch->widen);
+    mp_free(batch->promote);
     mp_free(batch->columns);
     mp_arena_fini(&batch->arena);
     mp_free(batch);
@@ -197,6 +208,14 @@ static uint32_t own_columns(const struct mp_batch *batch)
            (options->inserted_at_name.size && !mp_batch_find(batch, options->inserted_at_name));
 }
 
+static uint32_t refuse_name(struct mp_batch *batch, struct mp_str name)
+{
+    if (batch->names_refused_count < MP_BATCH_NAMES_KEPT)
+        batch->names_refused[batch->names_refused_count] = mp_arena_str(&batch->arena, name);
+    batch->names_refused_count++;
+    return KEY_RESCUE + MP_RESCUE_NAME;
+}
+
 /* Looks a key up that this batch has not met: its builder, a new one, or why there is none. A key
  * that has only had nulls gets no builder yet. */
 static uint32_t look_up(struct mp_batch *batch, struct mp_str name, bool null)
@@ -207,8 +226,8 @@ static uint32_t look_up(struct mp_batch *batch, struct mp_str name, bool null)
         return KEY_RESCUE + MP_RESCUE_RESERVED;
     builder = mp_batch_find(batch, name);
     if (!builder) {
-        if (batch->options.name_ok && !batch->options.name_ok(name))
-            return KEY_RESCUE + MP_RESCUE_NAME;
+        if ((batch->options.name_ok && !batch->options.name_ok(name)) || is_refused(batch, name))
+            return refuse_name(batch, name);
         if (null)
             return KEY_NEW;
         if (batch->builder_count + own_columns(batch) >= batch->options.columns_max)
@@ -307,8 +326,10 @@ static void append_field(struct mp_batch *batch, const struct mp_json *json, uin
     }
     if (field->kind == MP_JSON_NULL)
         return;
-    if (!mp_builder_put(batch, builder, field, &reason))
+    if (!mp_builder_put(batch, builder, field, &reason)) {
+        builder->refused++;
         mp_batch_rescue(batch, batch->rows, mp_json_key_name(json, field->key), reason, 0, field);
+    }
 }
 
 void mp_batch_append(struct mp_batch *batch, const struct mp_json *json,

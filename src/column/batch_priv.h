@@ -39,7 +39,10 @@ struct mp_builder {
     int32_t field_id;    /* 0: not known yet */
     uint8_t lane;
     bool live, pinned, seen; /* seen: the key was there, if only with nulls */
+    bool too_small;          /* a value was rescued that the promoted type would hold */
     uint32_t sight;          /* its key was the n-th that the batch saw; 0: not seen */
+    uint8_t kinds;           /* pinned: a bit for each enum mp_json_kind that came */
+    uint32_t refused;        /* values that it could not hold exactly */
     uint32_t values;
     struct mp_bits validity; /* over rows */
     struct mp_bits integers; /* MIXED: over values; set: an int64 */
@@ -77,12 +80,15 @@ struct mp_batch {
     size_t rescued_bytes;  /* of their texts: the seal copies them into segments */
     bool rescued_disorder; /* an entry came for an earlier row */
     uint64_t rescued_by[MP_RESCUE_REASONS];
+    struct mp_str names_refused[MP_BATCH_NAMES_KEPT]; /* the first ones, in arena */
+    uint32_t names_refused_count;                     /* all */
 
     struct mp_json *checker; /* for texts that must be JSON; made when first needed */
     struct mp_buf scratch;
 
     struct mp_pin *add;
     int32_t *widen;
+    struct mp_promotion *promote;
     struct mp_column *columns;
     uint32_t column_count;
 };

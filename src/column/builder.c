@@ -182,6 +182,16 @@ static bool put_bigint(struct mp_batch *batch, struct mp_builder *builder,
     return true;
 }
 
+/* Whether the type that the builder's may be promoted to holds the number. */
+static bool fits_promoted(const struct mp_builder *builder, const struct mp_json_field *field)
+{
+    struct mp_type promoted = mp_type_promoted(builder->type);
+
+    if (promoted.id == MP_TYPE_INT64)
+        return field->kind == MP_JSON_INT;
+    return promoted.id == MP_TYPE_DOUBLE && field->kind == MP_JSON_DOUBLE;
+}
+
 static bool put_cast(struct mp_batch *batch, struct mp_builder *builder,
                      const struct mp_json_field *field, enum mp_rescue *ret_reason)
 {
@@ -191,6 +201,8 @@ static bool put_cast(struct mp_batch *batch, struct mp_builder *builder,
     *ret_reason = cast == MP_CAST_ROUNDED ? MP_RESCUE_ROUNDED : MP_RESCUE_TYPE;
     if (cast != MP_CAST_REFUSED)
         mp_builder_put_fixed(batch, builder, value, mp_type_width(builder->type));
+    if (cast != MP_CAST_OK && builder->live && batch->options.promote)
+        builder->too_small |= fits_promoted(builder, field);
     return cast == MP_CAST_OK;
 }
 
@@ -238,6 +250,8 @@ bool mp_builder_put(struct mp_batch *batch, struct mp_builder *builder,
     char scratch[MP_NUMBER_TEXT];
     unsigned char truth;
 
+    if (builder->pinned)
+        builder->kinds |= (uint8_t)(1u << field->kind);
     if (builder->type.id == MP_TYPE_NONE)
         join_lane(batch, builder, lane_for(field->kind));
     switch (builder->lane) {
@@ -327,6 +341,7 @@ void mp_builder_to_double(struct mp_batch *batch, struct mp_builder *builder)
             struct mp_json_field field = {.kind = MP_JSON_INT, .i64 = integer};
 
             field.text = mp_cast_text(&field, scratch);
+            builder->refused++;
             mp_batch_rescue(batch, walk.row, builder->name, MP_RESCUE_ROUNDED, 0, &field);
         }
         memcpy(place, &value, 8);
@@ -360,6 +375,7 @@ void mp_builder_to_int(struct mp_batch *batch, struct mp_builder *builder)
             assert(rescued && rescued->row == walk.row);
             if (mp_cast_fixed(&field, builder->type, false, &value) != MP_CAST_OK) {
                 rescued->waits = 0;
+                builder->refused++;
                 batch->rescued_by[rescued->reason]++;
                 continue;
             }

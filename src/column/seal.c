@@ -91,8 +91,10 @@ enum mp_code mp_batch_plan(struct mp_batch *batch, const struct mp_schema *live,
     assert(!batch->sealed);
     mp_free(batch->add);
     mp_free(batch->widen);
+    mp_free(batch->promote);
     batch->add = mp_alloc_array(batch->builder_count + 2, sizeof(*batch->add));
     batch->widen = mp_alloc_array(batch->builder_count, sizeof(*batch->widen));
+    batch->promote = mp_alloc_array(batch->builder_count, sizeof(*batch->promote));
     for (uint32_t i = 0; i < batch->builder_count; i++) {
         struct mp_builder *builder = &batch->builders[i];
 
@@ -103,9 +105,12 @@ enum mp_code mp_batch_plan(struct mp_batch *batch, const struct mp_schema *live,
                                   MP_STR_ARG(builder->name), builder->field_id);
             continue;
         }
-        if (column && builder->values && !fits(builder, column->type))
+        if (column && (builder->values || builder->too_small) && !fits(builder, column->type))
             return mp_err_set(err, MP_CHANGED, "column \"%.*s\" has another type now",
                               MP_STR_ARG(builder->name));
+        if (column && builder->too_small)
+            batch->promote[plan.promote_count++] =
+                (struct mp_promotion){column->field_id, mp_type_promoted(column->type)};
         settle_double(batch, builder, column);
         if (column && builder->lane == MP_LANE_MIXED && column->type.id == MP_TYPE_INT64)
             batch->widen[plan.widen_count++] = column->field_id;
@@ -121,6 +126,7 @@ enum mp_code mp_batch_plan(struct mp_batch *batch, const struct mp_schema *live,
             (struct mp_pin){batch->options.rescued_name, MP_TYPE(VARCHAR)};
     plan.add = batch->add;
     plan.widen = batch->widen;
+    plan.promote = batch->promote;
     *ret = plan;
     return MP_OK;
 }

@@ -109,6 +109,8 @@ enum mp_code mp_rdkafka_conf(const struct mp_source_rdkafka_options *options, st
         code = set(conf, "enable.auto.commit", "false", err);
     if (!code)
         code = set(conf, "enable.auto.offset.store", "false", err);
+    if (!code && options->sees_ends)
+        code = set(conf, "enable.partition.eof", "true", err);
     if (!code)
         code = set_number(conf, "fetch.min.bytes", options->fetch_bytes_min, err);
     if (!code)

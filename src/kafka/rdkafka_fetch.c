@@ -122,6 +122,7 @@ static enum mp_code start(const struct mp_rdkafka *rdk, struct mp_rdkafka_part *
     part->stopped = part->lost = false;
     part->start = offset;
     part->next = offset >= 0 ? offset : 0;
+    part->ended = -1;
     return MP_OK;
 }
 
@@ -142,6 +143,27 @@ enum mp_code mp_rdkafka_seek(struct mp_source *source, int32_t partition, int64_
     return code;
 }
 
+enum mp_code mp_rdkafka_unseek(struct mp_source *source, int32_t partition, struct mp_err *err)
+{
+    struct mp_rdkafka *rdk = of(source);
+    struct mp_rdkafka_part *part = part_of(rdk, partition);
+
+    if (!part || !part->assigned)
+        return MP_OK;
+    part->stopped = part->lost = false;
+    part->next = INT64_MAX; /* what is still on its way is below it: R2 drops it */
+    return unassign(rdk, part, err);
+}
+
+int64_t mp_rdkafka_reached(struct mp_source *source, int32_t partition)
+{
+    const struct mp_rdkafka_part *part = part_of(of(source), partition);
+
+    if (!part || !part->assigned)
+        return MP_OFFSET_NONE;
+    return part->ended > part->next ? part->ended : part->next;
+}
+
 void mp_rdkafka_release(struct mp_rdkafka *rdk)
 {
     for (uint32_t i = 0; i < rdk->message_count; i++)
@@ -154,10 +176,16 @@ static void keep_error(struct mp_rdkafka *rdk, const rd_kafka_message_t *message
     struct mp_rdkafka_part *part = message->rkt ? part_of(rdk, message->partition) : NULL;
     char text[256];
 
-    if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+    if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) { /* only where it is asked for */
+        if (part)
+            part->ended = message->offset;
         return;
-    snprintf(text, sizeof(text), "%s [%d]: %s", rdk->topic, (int)message->partition,
-             rd_kafka_message_errstr(message));
+    }
+    if (message->rkt)
+        snprintf(text, sizeof(text), "%s [%d]: %s", rdk->topic, (int)message->partition,
+                 rd_kafka_message_errstr(message));
+    else
+        snprintf(text, sizeof(text), "group %s: %s", rdk->group, rd_kafka_message_errstr(message));
     mp_rdkafka_note_error(rdk, text);
     switch (message->err) {
     case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:

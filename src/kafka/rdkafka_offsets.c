@@ -48,9 +48,9 @@ enum mp_code mp_rdkafka_commit(struct mp_source *source, const struct mp_source_
 
         assert(offsets[i].offset >= 0);
         item->offset = offsets[i].offset;
-        if (offsets[i].metadata[0]) { /* freed with the list */
-            item->metadata = strdup(offsets[i].metadata);
-            item->metadata_size = strlen(offsets[i].metadata);
+        if (offsets[i].metadata.size) { /* freed with the list */
+            item->metadata = strndup(offsets[i].metadata.data, offsets[i].metadata.size);
+            item->metadata_size = offsets[i].metadata.size;
         }
     }
     /* A queue of its own bounds the wait. After a timeout the commit may still come through; a
@@ -89,19 +89,9 @@ static bool coordinator_is_coming(rd_kafka_resp_err_t fault)
     }
 }
 
-static void copy_metadata(const rd_kafka_topic_partition_t *item, char ret[], size_t ret_size)
-{
-    size_t size = item->metadata ? item->metadata_size : 0;
-
-    if (size >= ret_size)
-        size = ret_size - 1;
-    if (size)
-        memcpy(ret, item->metadata, size);
-    ret[size] = 0;
-}
-
-enum mp_code mp_rdkafka_committed(struct mp_source *source, struct mp_source_offset *offsets,
-                                  uint32_t count, struct mp_err *err)
+enum mp_code mp_rdkafka_committed(struct mp_source *source, struct mp_arena *arena,
+                                  struct mp_source_offset *offsets, uint32_t count,
+                                  struct mp_err *err)
 {
     const struct mp_rdkafka *rdk = of(source);
     uint64_t until = mp_now_mono_us(rdk->env) + (uint64_t)COMMITTED_WAIT_MS * 1000, now;
@@ -128,7 +118,8 @@ enum mp_code mp_rdkafka_committed(struct mp_source *source, struct mp_source_off
 
         assert(item);
         offsets[i].offset = item->offset >= 0 ? item->offset : MP_OFFSET_NONE;
-        copy_metadata(item, offsets[i].metadata, sizeof(offsets[i].metadata));
+        offsets[i].metadata =
+            mp_arena_str(arena, mp_str_n(item->metadata, item->metadata ? item->metadata_size : 0));
     }
     rd_kafka_topic_partition_list_destroy(list);
     return fault ? mp_rdkafka_err(err, fault, "kafka committed offsets") : MP_OK;

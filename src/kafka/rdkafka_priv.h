@@ -22,13 +22,14 @@ struct mp_rdkafka_part {
     int64_t low, high;
     int64_t start; /* as last sought; may be one of the logical offsets */
     int64_t next;  /* least offset that may be given next: R2 */
+    int64_t ended; /* the log ended here when it was read to its end; -1: not since sought */
 };
 
 struct mp_rdkafka {
     struct mp_source source;                  /* first */
     struct mp_source_rdkafka_options options; /* numbers and callbacks; its texts are not kept */
     const struct mp_env *env;
-    char *topic;
+    char *topic, *group;
     rd_kafka_t *rk;
     rd_kafka_topic_t *rkt;
     rd_kafka_queue_t *queue; /* records and errors of the owned partitions */
@@ -75,6 +76,8 @@ void mp_rdkafka_note_error(struct mp_rdkafka *rdk, const char *text);
 
 enum mp_code mp_rdkafka_seek(struct mp_source *source, int32_t partition, int64_t offset,
                              struct mp_err *err);
+enum mp_code mp_rdkafka_unseek(struct mp_source *source, int32_t partition, struct mp_err *err);
+int64_t mp_rdkafka_reached(struct mp_source *source, int32_t partition);
 enum mp_code mp_rdkafka_poll(struct mp_source *source, uint32_t records_max, uint32_t wait_ms,
                              struct mp_err *err, struct mp_records *ret);
 /* Gives the last poll's messages back to the client. */
@@ -82,8 +85,9 @@ void mp_rdkafka_release(struct mp_rdkafka *rdk);
 
 enum mp_code mp_rdkafka_commit(struct mp_source *source, const struct mp_source_offset *offsets,
                                uint32_t count, struct mp_err *err);
-enum mp_code mp_rdkafka_committed(struct mp_source *source, struct mp_source_offset *offsets,
-                                  uint32_t count, struct mp_err *err);
+enum mp_code mp_rdkafka_committed(struct mp_source *source, struct mp_arena *arena,
+                                  struct mp_source_offset *offsets, uint32_t count,
+                                  struct mp_err *err);
 enum mp_code mp_rdkafka_watermarks(struct mp_source *source, struct mp_source_watermark *watermarks,
                                    uint32_t count, struct mp_err *err);
 void mp_rdkafka_watermarks_seen(struct mp_source *source, struct mp_source_watermark *watermarks,

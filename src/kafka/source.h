@@ -5,11 +5,16 @@
  * input: offset = byte position of the line's first byte), fake (a test's script).
  *
  * Life     open -> partitions -> seek each -> (poll, commit)* -> close
- * Threads  partitions, seek and poll from one thread; the others from any.
+ * Owners   stored offsets may be the book of record of several processes. own makes this one the
+ *          only writer of a partition's: what an earlier owner had under way is stored before own
+ *          returns, or never will be, and its later commits fail with MP_FENCED. So what committed
+ *          gives after own stays until this process, or a later owner, changes it.
+ * Threads  partitions, seek, unseek, poll and reached from one thread; the others from any.
  */
 #ifndef MP_KAFKA_SOURCE_H
 #define MP_KAFKA_SOURCE_H
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -48,9 +53,12 @@ struct mp_records {
 /* One partition's position as stored with the source's own book-keeping. */
 struct mp_source_offset {
     int32_t partition;
-    int64_t offset;     /* next to read; MP_OFFSET_NONE: none stored */
-    char metadata[256]; /* NUL-terminated text stored beside it, "" none */
+    int64_t offset;         /* next to read; MP_OFFSET_NONE: none stored */
+    struct mp_str metadata; /* text stored beside it, empty: none */
 };
+
+/* Longest text beside an offset: Kafka's offset.metadata.max.bytes, unless a broker sets it. */
+#define MP_SOURCE_METADATA_BYTES_MAX 4096
 
 struct mp_source_watermark {
     int32_t partition;
@@ -75,18 +83,35 @@ struct mp_source_driver {
      * partition that was not read before; drops what was fetched ahead of a former position. */
     enum mp_code (*seek)(struct mp_source *source, int32_t partition, int64_t offset,
                          struct mp_err *err);
+    /* The partition gives nothing more until it is sought again. */
+    enum mp_code (*unseek)(struct mp_source *source, int32_t partition, struct mp_err *err);
     /* Gives up to records_max records, waiting at most wait_ms for the first one. Zero records is
      * no error. With records_max 0 it only serves the client (callbacks, keep-alive). An error
      * says that the source as a whole is away now (retriable) or for good (MP_REFUSED); the
      * positions stay and the next poll goes on. */
     enum mp_code (*poll)(struct mp_source *source, uint32_t records_max, uint32_t wait_ms,
                          struct mp_err *err, struct mp_records *ret);
-    /* Stores positions (and their metadata) with the source; all or an error. */
+    /* Every record of a sought partition before this offset has been given, or is not in the log;
+     * grows with poll. */
+    int64_t (*reached)(struct mp_source *source, int32_t partition);
+    /* Makes this process the only writer of the stored offsets of these partitions, whether
+     * partitions gave them or not; what is owned already is left as it is. NULL: this driver knows
+     * no other owners. *ret_fenced false: the source forbids it, err has the reason, and commits
+     * stay as plain as they are without owners. */
+    enum mp_code (*own)(struct mp_source *source, const int32_t *partitions, uint32_t count,
+                        struct mp_err *err, bool *ret_fenced);
+    /* Gives back what own took for these partitions; the next owner need not wait for anything.
+     * NULL where own is. */
+    void (*disown)(struct mp_source *source, const int32_t *partitions, uint32_t count);
+    /* Stores positions (and their metadata, borrowed) with the source; all, or an error after
+     * which each may be stored or not, so that the same call is made again. MP_FENCED: another
+     * process owns one of them since. */
     enum mp_code (*commit)(struct mp_source *source, const struct mp_source_offset *offsets,
                            uint32_t count, struct mp_err *err);
-    /* Fills offset and metadata of each given partition. */
-    enum mp_code (*committed)(struct mp_source *source, struct mp_source_offset *offsets,
-                              uint32_t count, struct mp_err *err);
+    /* Fills offset and metadata of each given partition, owned or not; texts lie in arena. What is
+     * being stored at the moment is waited for. */
+    enum mp_code (*committed)(struct mp_source *source, struct mp_arena *arena,
+                              struct mp_source_offset *offsets, uint32_t count, struct mp_err *err);
     /* Asks for low and high of each given partition. */
     enum mp_code (*watermarks)(struct mp_source *source, struct mp_source_watermark *watermarks,
                                uint32_t count, struct mp_err *err);

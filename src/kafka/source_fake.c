@@ -18,7 +18,9 @@ struct partition {
     struct stored *records;
     size_t count, capacity;
     int64_t low, high;
-    struct mp_source_offset committed;
+    struct mp_source_offset committed; /* its text is committed_text */
+    char *committed_text;
+    uint64_t owner; /* how often it was owned; 0: commits are plain */
 };
 
 struct planned {
@@ -32,7 +34,7 @@ struct mp_fake_log {
     pthread_mutex_t lock;
     struct partition *partitions;
     uint32_t partition_count;
-    bool end;
+    bool end, no_owners;
     uint64_t calls[MP_FAKE_LOG_CALLS];
     struct planned faults[FAULTS_MAX];
     uint32_t fault_count;
@@ -43,7 +45,12 @@ struct fake {
     struct mp_fake_log *log;
     uint32_t ordinal, replica_count;
     int32_t *ids;
-    int64_t *positions; /* MP_OFFSET_NONE: not sought yet */
+    int64_t *positions; /* MP_OFFSET_NONE: not sought */
+    struct owned {
+        int32_t partition;
+        uint64_t owner; /* the log's number when it was taken */
+    } * owned;
+    uint32_t owned_count;
     uint32_t count;
     uint32_t turn; /* the partition that gives first */
     struct mp_record *items;
@@ -91,6 +98,7 @@ void mp_fake_log_free(struct mp_fake_log *log)
             mp_free(log->partitions[i].records[k].value);
         }
         mp_free(log->partitions[i].records);
+        mp_free(log->partitions[i].committed_text);
     }
     mp_free(log->partitions);
     pthread_mutex_destroy(&log->lock);
@@ -194,10 +202,36 @@ struct mp_source_offset mp_fake_log_committed(struct mp_fake_log *log, int32_t p
     return committed;
 }
 
+/* Under the lock. */
+static void store(struct mp_fake_log *log, const struct mp_source_offset *offset)
+{
+    struct partition *part = partition_of(log, offset->partition);
+
+    assert(offset->metadata.size <= MP_SOURCE_METADATA_BYTES_MAX);
+    mp_free(part->committed_text);
+    part->committed_text = copy(offset->metadata);
+    part->committed = *offset;
+    part->committed.metadata.data = part->committed_text;
+}
+
 void mp_fake_log_commit(struct mp_fake_log *log, const struct mp_source_offset *offset)
 {
     pthread_mutex_lock(&log->lock);
-    partition_of(log, offset->partition)->committed = *offset;
+    store(log, offset);
+    pthread_mutex_unlock(&log->lock);
+}
+
+void mp_fake_log_steal(struct mp_fake_log *log, int32_t partition)
+{
+    pthread_mutex_lock(&log->lock);
+    partition_of(log, partition)->owner++;
+    pthread_mutex_unlock(&log->lock);
+}
+
+void mp_fake_log_forbid_owners(struct mp_fake_log *log)
+{
+    pthread_mutex_lock(&log->lock);
+    log->no_owners = true;
     pthread_mutex_unlock(&log->lock);
 }
 
@@ -275,6 +309,17 @@ static enum mp_code fake_seek(struct mp_source *source, int32_t partition, int64
     return tell(fault, err);
 }
 
+static enum mp_code fake_unseek(struct mp_source *source, int32_t partition, struct mp_err *err)
+{
+    struct fake *fake = of(source);
+
+    (void)err;
+    for (uint32_t i = 0; i < fake->count; i++)
+        if (fake->ids[i] == partition)
+            fake->positions[i] = MP_OFFSET_NONE;
+    return MP_OK;
+}
+
 static void release(struct fake *fake)
 {
     for (uint32_t i = 0; i < fake->item_count; i++) {
@@ -344,6 +389,25 @@ static void give(struct fake *fake, uint32_t records_max)
     }
 }
 
+static int64_t fake_reached(struct mp_source *source, int32_t partition)
+{
+    struct fake *fake = of(source);
+    int64_t reached = MP_OFFSET_NONE;
+
+    pthread_mutex_lock(&fake->log->lock);
+    for (uint32_t i = 0; i < fake->count; i++) {
+        const struct partition *part = partition_of(fake->log, fake->ids[i]);
+
+        if (fake->ids[i] != partition || fake->positions[i] == MP_OFFSET_NONE)
+            continue;
+        reached = fake->positions[i];
+        if (!is_lost(part, reached) && first_at(part, reached) == part->count)
+            reached = part->high;
+    }
+    pthread_mutex_unlock(&fake->log->lock);
+    return reached;
+}
+
 static bool everything_given(const struct fake *fake)
 {
     for (uint32_t i = 0; i < fake->count; i++) {
@@ -392,32 +456,89 @@ static enum mp_code fake_poll(struct mp_source *source, uint32_t records_max, ui
     return MP_OK;
 }
 
-static enum mp_code fake_commit(struct mp_source *source, const struct mp_source_offset *offsets,
-                                uint32_t count, struct mp_err *err)
+static struct owned *owned_of(struct fake *fake, int32_t partition)
+{
+    for (uint32_t i = 0; i < fake->owned_count; i++)
+        if (fake->owned[i].partition == partition)
+            return &fake->owned[i];
+    return NULL;
+}
+
+static enum mp_code fake_own(struct mp_source *source, const int32_t *partitions, uint32_t count,
+                             struct mp_err *err, bool *ret_fenced)
 {
     struct fake *fake = of(source);
     const struct planned *fault;
 
     pthread_mutex_lock(&fake->log->lock);
-    fault = count_call(fake->log, MP_FAKE_LOG_COMMIT);
+    fault = count_call(fake->log, MP_FAKE_LOG_OWN);
     for (uint32_t i = 0; i < count && (!fault || fault->applied); i++) {
-        assert(offsets[i].offset >= 0);
-        partition_of(fake->log, offsets[i].partition)->committed = offsets[i];
+        if (fake->log->no_owners || owned_of(fake, partitions[i]))
+            continue;
+        fake->owned = mp_realloc(fake->owned, (fake->owned_count + 1) * sizeof(*fake->owned));
+        fake->owned[fake->owned_count++] = (struct owned){
+            .partition = partitions[i],
+            .owner = ++partition_of(fake->log, partitions[i])->owner,
+        };
     }
+    *ret_fenced = !fake->log->no_owners;
     pthread_mutex_unlock(&fake->log->lock);
+    if (!fault && !*ret_fenced)
+        mp_err_set(err, MP_REFUSED, "owners are forbidden");
     return tell(fault, err);
 }
 
-static enum mp_code fake_committed(struct mp_source *source, struct mp_source_offset *offsets,
-                                   uint32_t count, struct mp_err *err)
+static void fake_disown(struct mp_source *source, const int32_t *partitions, uint32_t count)
+{
+    struct fake *fake = of(source);
+
+    pthread_mutex_lock(&fake->log->lock);
+    for (uint32_t i = 0; i < count; i++) {
+        struct owned *owned = owned_of(fake, partitions[i]);
+
+        if (owned)
+            *owned = fake->owned[--fake->owned_count];
+    }
+    pthread_mutex_unlock(&fake->log->lock);
+}
+
+/* One after the other, as the transactions of a real one: those before a fenced one are stored. */
+static enum mp_code fake_commit(struct mp_source *source, const struct mp_source_offset *offsets,
+                                uint32_t count, struct mp_err *err)
+{
+    struct fake *fake = of(source);
+    const struct planned *fault;
+    enum mp_code code = MP_OK;
+
+    pthread_mutex_lock(&fake->log->lock);
+    fault = count_call(fake->log, MP_FAKE_LOG_COMMIT);
+    for (uint32_t i = 0; i < count && (!fault || fault->applied) && !code; i++) {
+        const struct owned *owned = owned_of(fake, offsets[i].partition);
+
+        assert(offsets[i].offset >= 0);
+        if (owned && owned->owner != partition_of(fake->log, offsets[i].partition)->owner)
+            code = mp_err_set(err, MP_FENCED, "another process owns partition %d",
+                              (int)offsets[i].partition);
+        else
+            store(fake->log, &offsets[i]);
+    }
+    pthread_mutex_unlock(&fake->log->lock);
+    return code ? code : tell(fault, err);
+}
+
+static enum mp_code fake_committed(struct mp_source *source, struct mp_arena *arena,
+                                   struct mp_source_offset *offsets, uint32_t count,
+                                   struct mp_err *err)
 {
     struct fake *fake = of(source);
     const struct planned *fault;
 
     pthread_mutex_lock(&fake->log->lock);
     fault = count_call(fake->log, MP_FAKE_LOG_COMMITTED);
-    for (uint32_t i = 0; i < count && !fault; i++)
+    for (uint32_t i = 0; i < count && !fault; i++) {
         offsets[i] = partition_of(fake->log, offsets[i].partition)->committed;
+        offsets[i].metadata = mp_arena_str(arena, offsets[i].metadata);
+    }
     pthread_mutex_unlock(&fake->log->lock);
     return tell(fault, err);
 }
@@ -461,6 +582,7 @@ static void fake_close(struct mp_source *source)
     mp_free(fake->lost);
     mp_free(fake->ids);
     mp_free(fake->positions);
+    mp_free(fake->owned);
     mp_free(fake);
 }
 
@@ -468,7 +590,11 @@ static const struct mp_source_driver driver = {
     .name = "fake",
     .partitions = fake_partitions,
     .seek = fake_seek,
+    .unseek = fake_unseek,
     .poll = fake_poll,
+    .reached = fake_reached,
+    .own = fake_own,
+    .disown = fake_disown,
     .commit = fake_commit,
     .committed = fake_committed,
     .watermarks = fake_watermarks,

@@ -17,6 +17,7 @@ enum mp_fake_log_call {
     MP_FAKE_LOG_PARTITIONS,
     MP_FAKE_LOG_SEEK,
     MP_FAKE_LOG_POLL,
+    MP_FAKE_LOG_OWN,
     MP_FAKE_LOG_COMMIT,
     MP_FAKE_LOG_COMMITTED,
     MP_FAKE_LOG_WATERMARKS,
@@ -47,10 +48,15 @@ void mp_fake_log_fail(struct mp_fake_log *log, enum mp_fake_log_call call, uint3
 /* Calls of that kind so far. */
 uint64_t mp_fake_log_calls(struct mp_fake_log *log, enum mp_fake_log_call call);
 
-/* What is stored for a partition; offset MP_OFFSET_NONE: nothing. */
+/* What is stored for a partition; offset MP_OFFSET_NONE: nothing. The text is lent until something
+ * else is stored there. */
 struct mp_source_offset mp_fake_log_committed(struct mp_fake_log *log, int32_t partition);
-/* Stores it, as another program would. */
+/* Stores it, as another program would. Copies. */
 void mp_fake_log_commit(struct mp_fake_log *log, const struct mp_source_offset *offset);
+/* Somebody else owns the partition from now on. */
+void mp_fake_log_steal(struct mp_fake_log *log, int32_t partition);
+/* Owning is forbidden from now on: commits are plain. */
+void mp_fake_log_forbid_owners(struct mp_fake_log *log);
 
 /* Opens a source over log, which outlives it. */
 struct mp_source *mp_source_fake_open(struct mp_fake_log *log, uint32_t ordinal,

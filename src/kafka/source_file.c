@@ -32,11 +32,15 @@ struct file_source {
     bool owned;   /* fd is ours to close */
     bool regular; /* has a size, can be read anywhere */
     bool ended;   /* read to its end */
+    bool resting; /* gives nothing until it is sought */
     size_t line_bytes_max;
 
     char *data;
     size_t begin, scanned, end, capacity;
     int64_t position; /* of data[begin] */
+
+    struct mp_file_state *state; /* NULL: nobody's offsets are kept here */
+    char *name;                  /* in the state */
 
     struct mp_record *items;
     uint32_t items_max;
@@ -176,7 +180,7 @@ static enum mp_code file_poll(struct mp_source *source, uint32_t records_max, ui
         file->items = mp_realloc(file->items, records_max * sizeof(*file->items));
         file->items_max = records_max;
     }
-    while (count < records_max) {
+    while (count < records_max && !file->resting) {
         if (next_line(file, &size)) {
             if (size > file->line_bytes_max && !count)
                 return mp_err_set(err, MP_BAD_DATA,
@@ -306,6 +310,7 @@ static enum mp_code file_seek(struct mp_source *source, int32_t partition, int64
 
     if (partition != 0)
         return mp_err_set(err, MP_NOT_FOUND, "%s has no partition %d", file->path, (int)partition);
+    file->resting = false;
     if (file->regular)
         return seek_regular(file, offset, err);
     if (offset == MP_OFFSET_LATEST)
@@ -324,20 +329,59 @@ static enum mp_code file_partitions(struct mp_source *source, struct mp_err *err
     return MP_OK;
 }
 
-static enum mp_code file_commit(struct mp_source *source, const struct mp_source_offset *offsets,
-                                uint32_t count, struct mp_err *err)
+static enum mp_code file_unseek(struct mp_source *source, int32_t partition, struct mp_err *err)
 {
-    (void)source, (void)offsets, (void)count, (void)err;
+    (void)partition, (void)err;
+    of(source)->resting = true;
     return MP_OK;
 }
 
-static enum mp_code file_committed(struct mp_source *source, struct mp_source_offset *offsets,
-                                   uint32_t count, struct mp_err *err)
+static int64_t file_reached(struct mp_source *source, int32_t partition)
 {
-    (void)source, (void)err;
+    (void)partition;
+    return of(source)->position;
+}
+
+/* The state's lock is what keeps others away. */
+static enum mp_code file_own(struct mp_source *source, const int32_t *partitions, uint32_t count,
+                             struct mp_err *err, bool *ret_fenced)
+{
+    (void)source, (void)partitions, (void)count, (void)err;
+    *ret_fenced = true;
+    return MP_OK;
+}
+
+static void file_disown(struct mp_source *source, const int32_t *partitions, uint32_t count)
+{
+    (void)source, (void)partitions, (void)count;
+}
+
+static enum mp_code file_commit(struct mp_source *source, const struct mp_source_offset *offsets,
+                                uint32_t count, struct mp_err *err)
+{
+    const struct file_source *file = of(source);
+    enum mp_code code = MP_OK;
+
+    for (uint32_t i = 0; i < count && file->state && !code; i++)
+        code = mp_file_state_put(file->state, mp_str_c(file->name), offsets[i].offset,
+                                 offsets[i].metadata, err);
+    return code;
+}
+
+static enum mp_code file_committed(struct mp_source *source, struct mp_arena *arena,
+                                   struct mp_source_offset *offsets, uint32_t count,
+                                   struct mp_err *err)
+{
+    const struct file_source *file = of(source);
+    struct mp_str text;
+
+    (void)err;
     for (uint32_t i = 0; i < count; i++) {
         offsets[i].offset = MP_OFFSET_NONE;
-        offsets[i].metadata[0] = 0;
+        offsets[i].metadata = MP_STR("");
+        if (offsets[i].partition == 0 && file->state &&
+            mp_file_state_get(file->state, mp_str_c(file->name), &offsets[i].offset, &text))
+            offsets[i].metadata = mp_arena_str(arena, text);
     }
     return MP_OK;
 }
@@ -369,20 +413,48 @@ static void file_close(struct mp_source *source)
     mp_free(file->items);
     mp_free(file->data);
     mp_free(file->path);
+    mp_free(file->name);
     mp_free(file);
 }
 
-static const struct mp_source_driver driver = {
+static const struct mp_source_driver without_state = {
     .name = "file",
     .partitions = file_partitions,
     .seek = file_seek,
+    .unseek = file_unseek,
     .poll = file_poll,
+    .reached = file_reached,
     .commit = file_commit,
     .committed = file_committed,
     .watermarks = file_watermarks,
     .watermarks_seen = file_watermarks_seen,
     .close = file_close,
 };
+
+static const struct mp_source_driver with_state = {
+    .name = "file",
+    .partitions = file_partitions,
+    .seek = file_seek,
+    .unseek = file_unseek,
+    .poll = file_poll,
+    .reached = file_reached,
+    .own = file_own,
+    .disown = file_disown,
+    .commit = file_commit,
+    .committed = file_committed,
+    .watermarks = file_watermarks,
+    .watermarks_seen = file_watermarks_seen,
+    .close = file_close,
+};
+
+static char *copy(struct mp_str text)
+{
+    char *bytes = mp_alloc(text.size + 1);
+
+    if (text.size)
+        memcpy(bytes, text.data, text.size);
+    return bytes;
+}
 
 enum mp_code mp_source_file_open(const struct mp_source_file_options *options, struct mp_err *err,
                                  struct mp_source **ret)
@@ -392,9 +464,10 @@ enum mp_code mp_source_file_open(const struct mp_source_file_options *options, s
     struct file_source *file = mp_alloc(sizeof(*file));
     struct stat info = {0};
 
-    file->source.driver = &driver;
-    file->path = mp_alloc(strlen(name) + 1);
-    memcpy(file->path, name, strlen(name));
+    file->source.driver = options->state ? &with_state : &without_state;
+    file->path = copy(mp_str_c(name));
+    file->state = options->state;
+    file->name = copy(options->name);
     file->owned = !standard;
     file->fd = standard ? STDIN_FILENO : open(options->path, O_RDONLY | O_CLOEXEC);
     if (file->fd < 0 || fstat(file->fd, &info) < 0 || S_ISDIR(info.st_mode)) {

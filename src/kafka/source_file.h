@@ -9,19 +9,24 @@
  *              at the end; elsewhere it is MP_BAD_DATA
  *          FL2 positions given by poll are such places
  * A pipe   seeks forward only, by reading, for as long as that takes; its high watermark is not
- *          known. commit does nothing and committed answers MP_OFFSET_NONE: positions are kept by
- *          whom they are told to.
+ *          known.
+ * Offsets  are kept in a state (file_state.h), whose lock keeps other processes away. Without one
+ *          commit does nothing, committed answers MP_OFFSET_NONE, and own is NULL: positions are
+ *          kept by whom they are told to.
  */
 #ifndef MP_KAFKA_SOURCE_FILE_H
 #define MP_KAFKA_SOURCE_FILE_H
 
 #include "base/buf.h"
+#include "kafka/file_state.h"
 #include "kafka/source.h"
 
 struct mp_source_file_options {
-    const char *path;      /* "-": standard input */
-    size_t buffer_bytes;   /* 0: 256 KiB, which stays in a core's cache */
-    size_t line_bytes_max; /* 0: 256 MiB; a longer line is MP_BAD_DATA */
+    const char *path;            /* "-": standard input */
+    size_t buffer_bytes;         /* 0: 256 KiB, which stays in a core's cache */
+    size_t line_bytes_max;       /* 0: 256 MiB; a longer line is MP_BAD_DATA */
+    struct mp_file_state *state; /* borrowed until close; NULL: none */
+    struct mp_str name;          /* of this source in the state; copied */
 };
 
 enum mp_code mp_source_file_open(const struct mp_source_file_options *options, struct mp_err *err,

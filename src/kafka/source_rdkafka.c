@@ -184,6 +184,7 @@ static void source_close(struct mp_source *source)
     mp_free(rdk->parts);
     mp_free(rdk->part_ids);
     mp_free(rdk->topic);
+    mp_free(rdk->group);
     mp_free(rdk);
 }
 
@@ -191,7 +192,9 @@ static const struct mp_source_driver driver = {
     .name = "rdkafka",
     .partitions = source_partitions,
     .seek = mp_rdkafka_seek,
+    .unseek = mp_rdkafka_unseek,
     .poll = mp_rdkafka_poll,
+    .reached = mp_rdkafka_reached,
     .commit = mp_rdkafka_commit,
     .committed = mp_rdkafka_committed,
     .watermarks = mp_rdkafka_watermarks,
@@ -207,6 +210,13 @@ static void set_pace(struct mp_rdkafka *rdk, const rd_kafka_conf_t *conf)
         return; /* this version looks for itself */
     rdk->wake_bytes = mp_rdkafka_conf_number(conf, "queued.max.messages.kbytes") * 1024 / 4;
     rdk->wake_records = mp_rdkafka_conf_number(conf, "queued.min.messages") / 4;
+}
+
+static char *copied(const char *text)
+{
+    size_t size = strlen(text) + 1;
+
+    return memcpy(mp_alloc(size), text, size);
 }
 
 /* Which options stand for what is not said. */
@@ -228,7 +238,6 @@ enum mp_code mp_source_rdkafka_open(const struct mp_source_rdkafka_options *opti
     struct mp_rdkafka *rdk;
     rd_kafka_conf_t *conf = NULL;
     char text[384];
-    size_t topic_size = strlen(options->topic);
     struct mp_source_rdkafka_options full = completed(options);
     enum mp_code code;
 
@@ -244,8 +253,8 @@ enum mp_code mp_source_rdkafka_open(const struct mp_source_rdkafka_options *opti
     rdk->source.driver = &driver;
     rdk->options = full;
     rdk->env = env;
-    rdk->topic = mp_alloc(topic_size + 1);
-    memcpy(rdk->topic, options->topic, topic_size);
+    rdk->topic = copied(options->topic);
+    rdk->group = copied(options->group);
     set_pace(rdk, conf);
     rd_kafka_conf_set_opaque(conf, rdk);
     rd_kafka_conf_set_error_cb(conf, error_event);

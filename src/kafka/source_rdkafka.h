@@ -51,6 +51,7 @@ struct mp_source_rdkafka_options {
     uint32_t fetch_bytes_min, fetch_wait_ms_max;
     uint32_t stats_interval_ms;    /* 0: no statistics */
     uint32_t metadata_interval_ms; /* partitions looks for new ones no more often; 0: 60 s */
+    bool sees_ends;                /* reached also counts what the log ends with and never gives */
     uint32_t topic_grace_ms;       /* an unknown topic may still come; 0: 30 s */
     const struct mp_source_setting *settings;
     uint32_t setting_count;

@@ -1,6 +1,6 @@
 #include "lake/fake.h"
 #include "lake/ducklake/layout.h"
-#include "lake/ducklake/partition_by.h"
+#include "lake/partition_by.h"
 
 #include "base/mem.h"
 
@@ -42,11 +42,13 @@ struct mp_fake_catalog {
     struct fake_offset *offsets;
     struct mp_fake_commit **commits;
     uint32_t commit_count, commit_room;
+    uint32_t keys_from; /* commits before that one are not found by key */
     struct fake_fault faults[FAULTS_MAX];
     uint32_t calls[MP_FAKE_CALLS];
     int64_t snapshot, next_id;
     uint32_t uuids, keys;
     bool no_widening;
+    struct mp_str refused_column; /* empty: none is */
 };
 
 struct fake_claim {
@@ -214,6 +216,11 @@ void mp_fake_drop_column(struct mp_fake_catalog *catalog, struct mp_str name, st
     catalog->snapshot++;
 }
 
+void mp_fake_refuse_column(struct mp_fake_catalog *catalog, struct mp_str name)
+{
+    catalog->refused_column = name;
+}
+
 void mp_fake_allow_widening(struct mp_fake_catalog *catalog, bool allowed)
 {
     catalog->no_widening = !allowed;
@@ -262,12 +269,13 @@ static enum mp_code create(struct mp_fake_catalog *catalog, struct mp_str name,
                            const struct mp_lake_evolution *evolution,
                            const struct mp_lake_create *options, struct mp_err *err)
 {
-    const struct mp_dl_partition_key *keys;
+    const struct mp_partition_key *keys;
     struct fake_table *table = mp_arena_take(&catalog->arena, sizeof(*table));
     uint32_t count;
     enum mp_code code;
 
-    code = mp_dl_partition_by_parse(&catalog->arena, options->partition_by, err, &keys, &count);
+    code = mp_partition_by_parse(&catalog->arena, options->partition_by, MP_PARTITION_BY_DUCKLAKE,
+                                 err, &keys, &count);
     if (code)
         return code;
     assert(count <= KEYS_MAX && options->sort_by_count <= KEYS_MAX);
@@ -308,7 +316,14 @@ static void alter(struct mp_fake_catalog *catalog, struct fake_table *table,
                   const struct mp_lake_evolution *evolution)
 {
     for (uint32_t i = 0; i < evolution->add_count; i++)
-        add_column(catalog, table, evolution->add[i].name, evolution->add[i].type);
+        if (mp_str_eq(evolution->add[i].name, catalog->refused_column))
+            evolution->ret_refused[i] = true;
+        else
+            add_column(catalog, table, evolution->add[i].name, evolution->add[i].type);
+    for (uint32_t i = 0; i < evolution->promote_count; i++)
+        for (uint32_t c = 0; c < table->view.schema.column_count; c++)
+            if (table->columns[c].field_id == evolution->promote[i].field_id)
+                table->columns[c].type = evolution->promote[i].type;
     for (uint32_t i = 0; i < evolution->widen_count; i++) {
         struct mp_live_column *column = NULL;
 
@@ -348,7 +363,7 @@ static enum mp_code fake_evolve(struct mp_lake *lake, struct mp_str name,
 }
 
 static void fake_object_key(struct mp_lake *lake, const struct mp_lake_table *table,
-                            const struct mp_partition_value *partition, struct mp_buf *ret)
+                            const struct mp_lake_place *place, struct mp_buf *ret)
 {
     struct mp_fake_catalog *catalog = of(lake)->catalog;
 
@@ -357,7 +372,7 @@ static void fake_object_key(struct mp_lake *lake, const struct mp_lake_table *ta
         const struct mp_live_column *source =
             mp_schema_by_id(&table->schema, table->schema.partition[i].field_id);
 
-        mp_dl_partition_directory(ret, source->name, &partition[i]);
+        mp_dl_partition_directory(ret, source->name, &place->partition[i]);
     }
     mp_buf_printf(ret, "fake-%08x.parquet", (unsigned)++catalog->keys);
 }
@@ -539,10 +554,13 @@ static void land(struct mp_fake_lake *fake, const struct mp_lake_commit *commit,
         .ranges = ranges,
         .range_count = commit->range_count,
         .trigger = mp_arena_str(&catalog->arena, commit->trigger),
+        .key = mp_arena_str(&catalog->arena, commit->key),
     };
     for (uint32_t i = 0; i < commit->range_count; i++) {
         struct fake_offset *offset = offset_of(catalog, ranges[i].partition);
 
+        if (!offset)
+            continue; /* kept elsewhere */
         offset->next_offset = ranges[i].next;
         if (!has_files)
             continue;
@@ -589,6 +607,127 @@ static enum mp_code fake_append(struct mp_lake *lake, const struct mp_lake_commi
     return MP_OK;
 }
 
+/* --- without offsets --- */
+
+void mp_fake_forget_keys(struct mp_fake_catalog *catalog)
+{
+    catalog->keys_from = catalog->commit_count;
+}
+
+static const struct mp_fake_commit *commit_of(const struct mp_fake_catalog *catalog,
+                                              struct mp_str key)
+{
+    for (uint32_t i = catalog->keys_from; i < catalog->commit_count; i++)
+        if (mp_str_eq(catalog->commits[i]->key, key))
+            return catalog->commits[i];
+    return NULL;
+}
+
+/* Any text will do that is the same for the same table and ranges: FNV-1a, twice. */
+static void fake_commit_key(struct mp_lake *lake, const struct mp_lake_table *table,
+                            const struct mp_lake_range *ranges, uint32_t count,
+                            char ret[MP_LAKE_KEY_SIZE])
+{
+    struct mp_buf name = MP_BUF_INIT((size_t)1 << 24);
+    uint64_t hash[2] = {14695981039346656037u, 0x6c62272e07bb0142u};
+
+    (void)lake;
+    mp_buf_add_str(&name, table->uuid);
+    for (uint32_t i = 0; i < count; i++)
+        if (ranges[i].lowest >= 0)
+            mp_buf_printf(&name, " %d:%lld-%lld", (int)ranges[i].partition,
+                          (long long)ranges[i].lowest, (long long)ranges[i].highest);
+    for (size_t i = 0; i < name.size; i++)
+        for (int h = 0; h < 2; h++)
+            hash[h] = (hash[h] ^ (unsigned char)name.data[i]) * 1099511628211u;
+    mp_buf_fini(&name);
+    snprintf(ret, MP_LAKE_KEY_SIZE, "%08x-%04x-%04x-%04x-%012llx", (unsigned)(hash[0] >> 32),
+             (unsigned)(hash[0] >> 16 & 0xffff), (unsigned)(hash[0] & 0xffff),
+             (unsigned)(hash[1] >> 48), (unsigned long long)(hash[1] & 0xffffffffffff));
+}
+
+static enum mp_code fake_published(struct mp_lake *lake, struct mp_str key, struct mp_err *err,
+                                   bool *ret)
+{
+    struct mp_fake_catalog *catalog = of(lake)->catalog;
+    const struct fake_fault *fault = fault_of(catalog, MP_FAKE_PUBLISHED);
+
+    if (fault)
+        return injected(fault, err);
+    *ret = commit_of(catalog, key) != NULL;
+    return MP_OK;
+}
+
+/* The very commit again, or another one under its key. */
+static bool same_body(const struct mp_fake_commit *kept, const struct mp_lake_commit *commit)
+{
+    if (kept->append_count != commit->append_count)
+        return false;
+    for (uint32_t a = 0; a < kept->append_count; a++) {
+        if (kept->appends[a].file_count != commit->appends[a].file_count)
+            return false;
+        for (uint32_t f = 0; f < kept->appends[a].file_count; f++)
+            if (!mp_str_eq(kept->appends[a].files[f].key, commit->appends[a].files[f].key))
+                return false;
+    }
+    return true;
+}
+
+static enum mp_code keyed_append(struct mp_lake *lake, const struct mp_lake_commit *commit,
+                                 struct mp_err *err, struct mp_lake_result *ret)
+{
+    struct mp_fake_lake *fake = of(lake);
+    const struct fake_fault *fault = fault_of(fake->catalog, MP_FAKE_APPEND);
+    const struct mp_fake_commit *kept;
+    enum mp_code code = MP_OK;
+
+    assert(commit->key.size == MP_LAKE_KEY_SIZE - 1);
+    *ret = (struct mp_lake_result){.snapshot = -1};
+    if (fault && !fault->landed) {
+        ret->orphaned = fault->code == MP_CHANGED ? "ddl_since_read_snapshot" : NULL;
+        return injected(fault, err);
+    }
+    kept = commit_of(fake->catalog, commit->key);
+    for (uint32_t i = 0; !code && !kept && i < commit->append_count; i++)
+        if (commit->appends[i].file_count)
+            code = check_table(fake->catalog, &commit->appends[i], err);
+    if (code) {
+        ret->orphaned = "table_recreated";
+        return code;
+    }
+    if (!kept)
+        land(fake, commit, true);
+    if (fault)
+        return injected(fault, err);
+    ret->already_published = kept && !same_body(kept, commit);
+    ret->orphaned = ret->already_published ? "already_published" : NULL;
+    ret->snapshot = kept ? kept->snapshot : fake->catalog->snapshot;
+    return MP_OK;
+}
+
+static enum mp_code fake_written(struct mp_lake *lake, struct mp_str name,
+                                 void (*visit)(void *self, int32_t partition, int64_t last),
+                                 void *self, struct mp_err *err, bool *ret_rows)
+{
+    const struct mp_fake_catalog *catalog = of(lake)->catalog;
+    const struct fake_table *table = table_of(catalog, name);
+
+    if (!table)
+        return mp_err_set(err, MP_NOT_FOUND, "there is no table \"%.*s\"", MP_STR_ARG(name));
+    *ret_rows = false;
+    for (uint32_t i = catalog->commit_count; i > 0; i--) {
+        const struct mp_fake_commit *commit = catalog->commits[i - 1];
+
+        if (!mp_str_eq(commit->appends[0].table->uuid, table->view.uuid))
+            continue;
+        *ret_rows = true;
+        for (uint32_t r = 0; r < commit->range_count; r++)
+            if (commit->ranges[r].highest >= 0)
+                visit(self, commit->ranges[r].partition, commit->ranges[r].highest);
+    }
+    return MP_OK;
+}
+
 /* --- the rest --- */
 
 static bool fake_name_ok(struct mp_str name)
@@ -631,12 +770,38 @@ static const struct mp_lake_driver driver = {
     .close = fake_close,
 };
 
-struct mp_lake *mp_fake_lake_open(struct mp_fake_catalog *catalog, const struct mp_env *env)
+static const struct mp_lake_driver keyed_driver = {
+    .name = "fake",
+    .name_ok = fake_name_ok,
+    .data_path = fake_data_path,
+    .ping = fake_ping,
+    .resolve = fake_resolve,
+    .evolve = fake_evolve,
+    .object_key = fake_object_key,
+    .commit_key = fake_commit_key,
+    .published = fake_published,
+    .append = keyed_append,
+    .written = fake_written,
+    .close = fake_close,
+};
+
+static struct mp_lake *open_with(const struct mp_lake_driver *kind, struct mp_fake_catalog *catalog,
+                                 const struct mp_env *env)
 {
     struct mp_fake_lake *fake = mp_alloc(sizeof(*fake));
 
-    fake->lake.driver = &driver;
+    fake->lake.driver = kind;
     fake->catalog = catalog;
     fake->env = env;
     return &fake->lake;
+}
+
+struct mp_lake *mp_fake_lake_open(struct mp_fake_catalog *catalog, const struct mp_env *env)
+{
+    return open_with(&driver, catalog, env);
+}
+
+struct mp_lake *mp_fake_keyed_lake_open(struct mp_fake_catalog *catalog, const struct mp_env *env)
+{
+    return open_with(&keyed_driver, catalog, env);
 }

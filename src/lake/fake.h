@@ -23,6 +23,7 @@ enum mp_fake_call {
     MP_FAKE_APPEND,
     MP_FAKE_POSITIONS,
     MP_FAKE_CLAIM,
+    MP_FAKE_PUBLISHED,
     MP_FAKE_CALLS
 };
 
@@ -34,12 +35,19 @@ struct mp_fake_commit {
     const struct mp_lake_range *ranges;
     uint32_t range_count;
     struct mp_str trigger;
+    struct mp_str key; /* empty: by a handle that keeps the offsets */
 };
 
 struct mp_fake_catalog *mp_fake_catalog_new(void);
 void mp_fake_catalog_free(struct mp_fake_catalog *catalog);
 /* A process's handle. Borrows catalog and env until close. */
 struct mp_lake *mp_fake_lake_open(struct mp_fake_catalog *catalog, const struct mp_env *env);
+
+/* The same as a lake that keeps no offsets: commits land once under their key, names that differ in
+ * case are two. A process has handles of one kind only. */
+struct mp_lake *mp_fake_keyed_lake_open(struct mp_fake_catalog *catalog, const struct mp_env *env);
+/* What was published until now is not known by its key any more. */
+void mp_fake_forget_keys(struct mp_fake_catalog *catalog);
 
 /* The nth call of this kind from now (1: the next), of any handle, fails with code. landed: it is
  * done all the same and only its answer is lost (APPEND, EVOLVE and CLAIM). Up to 64 at a time. */
@@ -59,6 +67,8 @@ void mp_fake_drop(struct mp_fake_catalog *catalog, struct mp_str table);
 void mp_fake_add_column(struct mp_fake_catalog *catalog, struct mp_str table, struct mp_str name,
                         struct mp_type type);
 void mp_fake_drop_column(struct mp_fake_catalog *catalog, struct mp_str table, struct mp_str name);
+/* No table gets a new column of this name from now on; one name at a time. Borrowed. */
+void mp_fake_refuse_column(struct mp_fake_catalog *catalog, struct mp_str name);
 /* False: no BIGINT fits a DOUBLE from now on. */
 void mp_fake_allow_widening(struct mp_fake_catalog *catalog, bool allowed);
 

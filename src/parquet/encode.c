@@ -378,6 +378,28 @@ uint64_t mp_parquet_chunk_bytes(const struct mp_parquet_chunk *chunk)
     return chunk->bytes;
 }
 
+static enum mp_code write_piece(struct mp_piece *piece, const struct mp_parquet_output *output,
+                                struct mp_err *err)
+{
+    enum mp_code code = MP_OK;
+
+    if (piece->size)
+        code = output->write(output->context, mp_str_n(piece->data, piece->size), err);
+    mp_free(piece->data);
+    piece->data = NULL;
+    return code;
+}
+
+enum mp_code mp_parquet_chunk_write(struct mp_parquet_chunk *chunk,
+                                    const struct mp_parquet_output *output, struct mp_err *err)
+{
+    enum mp_code code = write_piece(&chunk->dictionary, output, err);
+
+    for (uint32_t i = 0; i < chunk->page_count && !code; i++)
+        code = write_piece(&chunk->pages[i], output, err);
+    return code;
+}
+
 void mp_parquet_chunk_free(struct mp_parquet_chunk *chunk)
 {
     if (!chunk)

@@ -46,9 +46,8 @@ static size_t put_page(const struct mp_join *join, char *room, int64_t first, ui
 }
 
 enum mp_code mp_row_ids_write(const struct mp_join *join, struct mp_parquet_encoder *encoder,
-                              int64_t first, uint32_t rows,
-                              const struct mp_parquet_join_output *output, struct mp_err *err,
-                              struct mp_row_ids *ret)
+                              int64_t first, uint32_t rows, const struct mp_parquet_output *output,
+                              struct mp_err *err, struct mp_row_ids *ret)
 {
     char *room = mp_alloc(LEVELS_BYTES + (size_t)PAGE_ROWS * 8);
     struct mp_row_ids made = {.first = first};

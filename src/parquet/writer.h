@@ -61,8 +61,19 @@ void mp_parquet_encoder_free(struct mp_parquet_encoder *encoder);
 enum mp_code mp_parquet_encode(struct mp_parquet_encoder *encoder, struct mp_segment_pool *pool,
                                struct mp_column *column, const struct mp_parquet_cut *cut,
                                struct mp_err *err, struct mp_parquet_chunk **ret);
-/* Compressed bytes held by a chunk. */
+/* Compressed bytes of a chunk. */
 uint64_t mp_parquet_chunk_bytes(const struct mp_parquet_chunk *chunk);
+
+/* Where a file's bytes go, in order. */
+struct mp_parquet_output {
+    enum mp_code (*write)(void *context, struct mp_str bytes, struct mp_err *err);
+    void *context;
+};
+
+/* Writes the chunk's bytes and lets go of them; what a footer says of the chunk stays. A file of
+ * such chunks has pieces without data (NULL) in their places. */
+enum mp_code mp_parquet_chunk_write(struct mp_parquet_chunk *chunk,
+                                    const struct mp_parquet_output *output, struct mp_err *err);
 /* No-op on NULL. */
 void mp_parquet_chunk_free(struct mp_parquet_chunk *chunk);
 

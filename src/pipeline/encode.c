@@ -50,11 +50,12 @@ static uint32_t rows_per_group(const struct mp_batch *batch)
 }
 
 /* Puts each file's footer around its chunks, and gives it a key. */
-static void make_files(struct mp_pipeline *p, struct mp_job_table *table,
+static void make_files(struct mp_pipeline *p, const char *key, struct mp_job_table *table,
                        const struct mp_parquet_cut *cut, const struct mp_column *columns,
                        uint32_t column_count, uint32_t groups)
 {
     struct mp_parquet_field *fields = mp_alloc_array(column_count, sizeof(*fields));
+    struct mp_lake_place place = {.key = mp_str_c(key)};
     uint32_t first = 0;
 
     table->files = mp_alloc_array(table->cut.count, sizeof(*table->files));
@@ -73,8 +74,9 @@ static void make_files(struct mp_pipeline *p, struct mp_job_table *table,
             mp_parquet_file_new(fields, column_count, file_groups, p->options.created_by);
         assert(table->files[file]->rows == table->cut.files[file].count);
         table->keys[file] = MP_BUF_INIT(65536);
-        p->lake->driver->object_key(p->lake, table->table, table->cut.files[file].values,
-                                    &table->keys[file]);
+        place.partition = table->cut.files[file].values;
+        place.index = file;
+        p->lake->driver->object_key(p->lake, table->table, &place, &table->keys[file]);
         first += file_groups;
     }
     mp_free(fields);
@@ -193,7 +195,7 @@ enum mp_code mp_encode(struct mp_pipeline *p, struct mp_job *job, struct mp_job_
             *err = encode.err;
         return encode.code;
     }
-    make_files(p, table, &cut, encode.columns, column_count, encode.groups);
+    make_files(p, job->key, table, &cut, encode.columns, column_count, encode.groups);
     list_stats(table, encode.columns, column_count);
     for (uint32_t i = 0; i < table->cut.count; i++)
         job->compressed_bytes += table->files[i]->bytes;

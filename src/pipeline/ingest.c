@@ -20,7 +20,7 @@ enum {
     TURN_MS_MAX = 200,          /* a stop is seen within this */
     SERVE_MS = 20,              /* between two looks at publish */
     PARTS_MS = 30000,           /* between two looks for new partitions */
-    LAG_MS = 5000,              /* between two settings of the lag gauges */
+    GAUGES_MS = 5000,           /* between two settings of the lag and memory gauges */
     KEY_BYTES_MAX = 4 << 20,    /* of the scanner's key table, at the start of a batch */
     BUDGET_BYTES_MIN = 8 << 20, /* however small the flush size is */
     PUBLISH_STUCK_MS = 480000,  /* one attempt may last so long before we are not alive */
@@ -40,8 +40,9 @@ static uint64_t held_bytes(struct mp_pipeline *p)
            mp_batch_own_bytes(p->batch);
 }
 
-static void batch_new(struct mp_pipeline *p)
+struct mp_batch *mp_ingest_batch(struct mp_pipeline *p)
 {
+    struct mp_batch *batch;
     struct mp_batch_options options = {
         .pins = p->options.pins,
         .pin_count = p->options.pin_count,
@@ -50,6 +51,7 @@ static void batch_new(struct mp_pipeline *p)
         .columns_max = p->options.columns_max,
         .fold_case = p->lake->driver->fold_case,
         .widen = p->lake->driver->fold_case, /* DuckLake widens, hoglake does not */
+        .promote = p->lake->driver->promotes,
         .name_ok = p->lake->driver->name_ok,
     };
 
@@ -60,9 +62,24 @@ static void batch_new(struct mp_pipeline *p)
     }
     pthread_mutex_lock(&p->lock);
     options.live = p->live_known ? &p->live : NULL;
-    p->batch = mp_batch_new(p->pool, &options); /* copies what it needs of live */
+    options.refused = p->refused;
+    options.refused_count = p->refused_count;
+    batch = mp_batch_new(p->pool, &options); /* copies what it needs of live */
     pthread_mutex_unlock(&p->lock);
+    return batch;
+}
+
+static void batch_new(struct mp_pipeline *p)
+{
+    p->batch = mp_ingest_batch(p);
     p->batch_since_us = 0;
+}
+
+/* Nothing of it is taken. */
+static void part_begin(struct mp_part *part)
+{
+    part->records = part->rows = part->skipped = part->quarantined = 0;
+    part->lowest = part->highest = -1;
 }
 
 /* The first offset of a partition that is not published yet. */
@@ -79,15 +96,22 @@ static int64_t published(struct mp_pipeline *p, const struct mp_part *part)
 }
 
 /* Lag by what the client has heard, also while nothing gets published. */
-static void set_lag(struct mp_pipeline *p, uint64_t now_us)
+static void set_lag(struct mp_pipeline *p)
 {
-    p->lag_set_us = now_us;
     for (uint32_t i = 0; i < p->part_count; i++) {
         struct mp_source_watermark mark = {.partition = p->parts[i].id};
 
         p->source->driver->watermarks_seen(p->source, &mark, 1);
         mp_status_lag(p, mark.partition, mark.high, published(p, &p->parts[i]));
     }
+}
+
+static void set_memory(struct mp_pipeline *p)
+{
+    mp_metric_set(p->world.metrics, MP_M_MEMORY, "columns", (double)mp_segment_pool_bytes(p->pool));
+    mp_metric_set(p->world.metrics, MP_M_MEMORY, "compressed",
+                  (double)atomic_load(&p->compressed_bytes));
+    mp_metric_set(p->world.metrics, MP_M_MEMORY, "keys", (double)mp_json_key_bytes(p->json));
 }
 
 /* What is told of the loop whether it works or waits. Alive: publish moves, or is idle. */
@@ -101,8 +125,11 @@ static void beat(struct mp_pipeline *p, uint64_t now_us)
     pthread_mutex_unlock(&p->lock);
     if (!stuck)
         mp_health_beat(p->world.health);
-    if (now_us - p->lag_set_us > (uint64_t)LAG_MS * 1000)
-        set_lag(p, now_us);
+    if (now_us - p->gauges_set_us > (uint64_t)GAUGES_MS * 1000) {
+        p->gauges_set_us = now_us;
+        set_lag(p);
+        set_memory(p);
+    }
 }
 
 /* Waits a moment for publish and serves the source meanwhile (I1). */
@@ -133,6 +160,7 @@ static enum mp_code rewind_parts(struct mp_pipeline *p, struct mp_err *err)
     struct mp_job *job;
     enum mp_code code = MP_OK;
 
+    p->rewinds++;
     pthread_mutex_lock(&p->lock);
     job = p->job;
     p->job = NULL;
@@ -147,7 +175,7 @@ static enum mp_code rewind_parts(struct mp_pipeline *p, struct mp_err *err)
         for (uint32_t r = 0; r < job->range_count; r++)
             if (job->ranges[r].partition == part->id)
                 part->start = job->ranges[r].first;
-        part->records = part->rows = part->skipped = part->quarantined = 0;
+        part_begin(part);
         if (part->next != part->start)
             code = p->source->driver->seek(p->source, part->id, part->start, err);
         part->next = part->start;
@@ -196,22 +224,20 @@ static bool publish_bound(struct mp_pipeline *p)
 static enum mp_code wait_for(struct mp_pipeline *p, bool (*reached)(struct mp_pipeline *),
                              bool *ret_rewound, struct mp_err *err)
 {
+    uint64_t rewinds = p->rewinds;
     enum mp_code code = MP_OK;
 
-    *ret_rewound = false;
     while (!code) {
-        struct mp_batch *batch = p->batch;
-
         if (atomic_load(&p->stops) > 1)
             return mp_err_set(err, MP_STOPPED,
                               "stopped twice: what was not published is read again "
                               "by the next process");
         code = look_at_publish(p, err);
-        *ret_rewound |= p->batch != batch;
         if (code || reached(p))
             break;
         serve(p);
     }
+    *ret_rewound = p->rewinds != rewinds;
     return code;
 }
 
@@ -220,8 +246,8 @@ static bool part_has_range(const struct mp_part *part)
     return part->next > part->start;
 }
 
-/* Takes the building batch and the ranges it was made from. */
-static struct mp_job *make_job(struct mp_pipeline *p, const char *trigger)
+struct mp_job *mp_job_new(struct mp_pipeline *p, struct mp_part *parts, uint32_t part_count,
+                          const char *trigger)
 {
     static const struct mp_lake_create plain;
     struct mp_job *job = mp_alloc(sizeof(*job));
@@ -234,11 +260,11 @@ static struct mp_job *make_job(struct mp_pipeline *p, const char *trigger)
     job->tables[MP_JOB_QUARANTINE].create = &plain;
     job->arrow_bytes = mp_batch_arrow_bytes(p->batch);
     job->column_count = mp_batch_column_count(p->batch);
-    job->ranges = mp_alloc_array(p->part_count, sizeof(*job->ranges));
-    job->offsets = mp_alloc_array(p->part_count, sizeof(*job->offsets));
-    job->newest_ms = mp_alloc_array(p->part_count, sizeof(*job->newest_ms));
-    for (uint32_t i = 0; i < p->part_count; i++) {
-        struct mp_part *part = &p->parts[i];
+    job->ranges = mp_alloc_array(part_count, sizeof(*job->ranges));
+    job->offsets = mp_alloc_array(part_count, sizeof(*job->offsets));
+    job->newest_ms = mp_alloc_array(part_count, sizeof(*job->newest_ms));
+    for (uint32_t i = 0; i < part_count; i++) {
+        struct mp_part *part = &parts[i];
         uint32_t at = job->range_count;
 
         if (!part_has_range(part))
@@ -247,20 +273,22 @@ static struct mp_job *make_job(struct mp_pipeline *p, const char *trigger)
             .partition = part->id,
             .first = part->start,
             .next = part->next,
+            .lowest = part->lowest,
+            .highest = part->highest,
             .records = part->records,
             .rows = part->rows,
             .skipped = part->skipped,
             .quarantined = part->quarantined,
         };
         job->offsets[at] = (struct mp_source_offset){.partition = part->id, .offset = part->next};
-        snprintf(job->offsets[at].metadata, sizeof(job->offsets[at].metadata),
-                 "mp1 %" PRId64 " %" PRId64, part->epoch, part->next);
+        if (p->lake->driver->offsets_in_lake)
+            mp_pipeline_mark(&job->arena, &job->offsets[at], part->epoch);
         job->newest_ms[at] = part->timestamp_ms;
         job->range_count++;
         job->records += part->records;
         job->rows += part->rows;
         part->start = part->next; /* I3 */
-        part->records = part->rows = part->skipped = part->quarantined = 0;
+        part_begin(part);
     }
     if (mp_batch_rows(p->batch)) {
         assert(mp_batch_rows(p->batch) == job->rows);
@@ -282,7 +310,7 @@ static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, bool *
 
     if (code || *ret_rewound)
         return code;
-    job = make_job(p, trigger);
+    job = mp_job_new(p, p->parts, p->part_count, trigger);
     if (strcmp(trigger, "final") == 0)
         mp_log(p->world.log, MP_LOG_INFO, logger,
                "Final flush: %" PRIu64 " records, %" PRIu64 " bytes", job->rows, job->arrow_bytes);
@@ -330,6 +358,7 @@ static uint32_t poll_records(struct mp_pipeline *p, uint64_t arrow_bytes)
     if (limit)
         want = arrow_bytes < limit ? most - most * arrow_bytes / limit : 0;
     want = want < 10 ? 10 : want;
+    mp_metric_set(p->world.metrics, MP_M_PENDING_BYTES, NULL, (double)arrow_bytes);
     mp_metric_set(p->world.metrics, MP_M_CONSUME_BATCH_SIZE_CURRENT, NULL, (double)want);
     mp_metric_set(p->world.metrics, MP_M_BUFFER_FULLNESS, NULL,
                   limit ? (double)(arrow_bytes * 1000 / limit) / 1000 : 0);
@@ -418,15 +447,6 @@ static enum mp_code poll_once(struct mp_pipeline *p, uint64_t arrow_bytes, uint3
     return code;
 }
 
-static void set_gauges(struct mp_pipeline *p, uint64_t arrow_bytes)
-{
-    mp_metric_set(p->world.metrics, MP_M_PENDING_BYTES, NULL, (double)arrow_bytes);
-    mp_metric_set(p->world.metrics, MP_M_MEMORY, "columns", (double)mp_segment_pool_bytes(p->pool));
-    mp_metric_set(p->world.metrics, MP_M_MEMORY, "compressed",
-                  (double)atomic_load(&p->compressed_bytes));
-    mp_metric_set(p->world.metrics, MP_M_MEMORY, "keys", (double)mp_json_key_bytes(p->json));
-}
-
 /* One turn: at most one poll, and what follows from it. */
 static enum mp_code turn(struct mp_pipeline *p, bool *ret_end, struct mp_err *err)
 {
@@ -446,7 +466,6 @@ static enum mp_code turn(struct mp_pipeline *p, bool *ret_end, struct mp_err *er
         code = mp_start_partitions(p, err);
         if (code && !err->retriable)
             return code;
-        set_gauges(p, arrow_bytes);
     }
     if (held_bytes(p) > budget_bytes(p) && !publish_idle(p)) {
         serve(p);

@@ -6,7 +6,9 @@
  *
  * One batch is being built while at most one is being published; they are published in the order
  * in which they were built. Offsets travel with the rows: a batch carries the range of every
- * partition it was made from, and the lake settles rows and ranges in one transaction.
+ * partition it was made from, and the lake settles rows and ranges in one transaction. Where the
+ * lake keeps no offsets, the source does: a plan written beside them before the commit, and the
+ * lake's answer about the plan's key, take the transaction's place (book.c, settle.c).
  *
  * Life     new -> run (returns when stopped, at the end of the source, or on a fault) -> free
  * Faults   transient ones are retried until outage_ms_max; then, and at once on permanent ones,
@@ -32,6 +34,13 @@
 
 enum mp_pipeline_reset { MP_PIPELINE_EARLIEST, MP_PIPELINE_LATEST };
 
+/* What becomes of a plan of which nobody can say whether it was carried out (settle.c). */
+enum mp_pipeline_unsettled {
+    MP_PIPELINE_HALT,  /* an operator decides */
+    MP_PIPELINE_AGAIN, /* its records are read again: rows may be there twice */
+    MP_PIPELINE_SKIP,  /* its records count as published: rows may be missing */
+};
+
 /* Texts and lists are borrowed until free. */
 struct mp_pipeline_options {
     struct mp_str topic;
@@ -50,10 +59,18 @@ struct mp_pipeline_options {
     uint32_t poll_records_max;
     uint32_t workers;             /* threads that encode */
     uint64_t outage_ms_max;       /* 0: for ever */
+    uint32_t attempts_max;        /* of one flush, before it counts as failed; 0: no such limit */
+    uint64_t flush_ms_max;        /* the same for its time */
     enum mp_pipeline_reset reset; /* where nothing is stored, or what is stored is gone */
     bool offsets_from_source;     /* what the source stores wins over the lake, once, at start */
     bool from_start;              /* begin at the log's first record, whatever is stored */
     bool until_end;               /* stop at the end of a source that has one */
+
+    /* Where the lake keeps no offsets. */
+    uint64_t plan_age_s_max; /* an older plan may have been carried out without a trace left */
+    uint32_t unsure_ms;      /* so long a commit may be under way after its sender is gone */
+    enum mp_pipeline_unsettled unsettled;
+    bool lost_offsets_reset; /* no stored offset, but rows in the table: the reset policy decides */
 };
 
 /* How the world is reached; each is called again after a fault. */
@@ -63,6 +80,9 @@ struct mp_pipeline_doors {
     enum mp_code (*open_store)(void *self, struct mp_str data_path, struct mp_err *err,
                                struct mp_store **ret);
     enum mp_code (*open_source)(void *self, struct mp_err *err, struct mp_source **ret);
+    /* A second source that has every partition of the topic, to read again what somebody else left
+     * behind; its reached sees the log's end. NULL: the source itself has them all. */
+    enum mp_code (*open_whole_source)(void *self, struct mp_err *err, struct mp_source **ret);
 };
 
 /* All borrowed; log, metrics and health may be NULL. */

@@ -25,6 +25,8 @@ struct mp_part {
     int64_t start, next;  /* first offset not handed over; next to be taken */
     int64_t timestamp_ms; /* of the newest record taken */
     int64_t epoch;        /* of our claim, for the mirror's marker */
+    int64_t lowest,
+        highest; /* of what was taken: its first and last record with a value; -1 none */
     uint64_t records, rows, skipped, quarantined;
 };
 
@@ -58,15 +60,35 @@ enum { MP_JOB_MAIN, MP_JOB_QUARANTINE, MP_JOB_TABLES };
 struct mp_job {
     struct mp_job_table tables[MP_JOB_TABLES];
     struct mp_lake_range *ranges;     /* ascending partitions */
-    struct mp_source_offset *offsets; /* the same as the source stores them */
+    struct mp_source_offset *offsets; /* the same as the source stores them; texts in arena */
     int64_t *newest_ms;               /* [range_count] timestamp of the newest record */
     uint32_t range_count;
-    const char *trigger; /* size, time or final */
+    const char *trigger;        /* size, time or final */
+    char key[MP_LAKE_KEY_SIZE]; /* of its commit; "" where the lake keeps the offsets */
+    bool settles;               /* made of a plan found: key is the plan's, which is written down */
     uint64_t arrow_bytes, records, rows;
     uint64_t compressed_bytes;
     uint64_t rescued[MP_RESCUE_REASONS];
+    struct mp_misfit *misfits; /* of the main table */
+    uint32_t misfit_count;
+    struct mp_str refused_names[MP_BATCH_NAMES_KEPT];
+    uint32_t refused_name_count; /* all of them */
     uint32_t column_count;
-    struct mp_arena arena; /* partition values */
+    struct mp_arena arena; /* partition values, texts */
+};
+
+/* A job on its way through the stages of publish. */
+struct mp_publish {
+    struct mp_pipeline *p;
+    struct mp_job *job;
+    struct mp_retry retry;
+    struct mp_store_object *objects;
+    struct mp_lake_file *files;
+    bool *uploaded;
+    uint32_t file_count;
+    struct mp_lake_result result;
+    bool unsure; /* an earlier attempt of the commit may have landed */
+    uint64_t began_us;
 };
 
 /* What publish answers; read and cleared by ingest. */
@@ -94,9 +116,11 @@ struct mp_pipeline {
     struct mp_part *parts; /* ascending ids */
     uint32_t part_count;
     struct mp_batch *batch, *quarantine;
+    uint64_t rewinds;        /* how often what was taken was dropped, to be read again */
     uint64_t batch_since_us; /* when its first record was taken; 0: none yet */
     uint64_t parts_asked_us; /* when the source was last asked for its partitions */
-    uint64_t lag_set_us;
+    uint64_t gauges_set_us;
+    bool told_plain; /* that the source forbids owners */
     struct mp_log_limit bad_records;
     struct mp_retry source_retry;
 
@@ -111,6 +135,10 @@ struct mp_pipeline {
     bool ending;
     enum mp_verdict verdict;
     struct mp_err failure;
+    struct mp_arena refused_arena;
+    const struct mp_str *refused; /* names the table would not make columns of; replaced as a whole,
+                                   * what batches borrow stays */
+    uint32_t refused_count;
     struct mp_arena live_arena; /* the table as last seen, for new batches */
     struct mp_schema live;
     bool live_known;           /* there is a table */
@@ -141,6 +169,35 @@ enum mp_code mp_start_partitions(struct mp_pipeline *p, struct mp_err *err);
 enum mp_code mp_start_lost(struct mp_pipeline *p, const struct mp_source_lost *lost,
                            struct mp_err *err);
 
+/* settle.c; ingest's thread, while publish is idle */
+
+/* Takes partitions over from whoever wrote their offsets before, and settles the plans found beside
+ * them: stored (partitions set by the caller) is then what to go on from, texts in arena. */
+enum mp_code mp_settle(struct mp_pipeline *p, struct mp_arena *arena,
+                       struct mp_source_offset *stored, uint32_t count, struct mp_err *err);
+
+/* reread.c; ingest's thread, while publish is idle */
+
+/* Reads every partition's records from lowest to highest once more, into a job of exactly these
+ * ranges. MP_NOT_FOUND, not retriable: the log does not have them any more. */
+enum mp_code mp_reread(struct mp_pipeline *p, struct mp_source *source,
+                       const struct mp_lake_range *ranges, uint32_t count, struct mp_err *err,
+                       struct mp_job **ret);
+
+/* lost.c; ingest's thread */
+
+/* Refuses to begin where the source stores no offset at all but the table has rows. */
+enum mp_code mp_lost_offsets(struct mp_pipeline *p, const struct mp_source_offset *stored,
+                             uint32_t count, struct mp_err *err);
+
+/* ingest.c; ingest's thread */
+
+/* Gives an empty batch for the table as it was last seen. */
+struct mp_batch *mp_ingest_batch(struct mp_pipeline *p);
+/* Takes the batches and what was taken of these partitions. */
+struct mp_job *mp_job_new(struct mp_pipeline *p, struct mp_part *parts, uint32_t part_count,
+                          const char *trigger);
+
 /* keep.c */
 
 /* Copies the options. */
@@ -159,7 +216,26 @@ void mp_record_take(struct mp_pipeline *p, struct mp_part *part, const struct mp
 
 /* publish.c; publish's thread */
 void *mp_publish_main(void *pipeline);
+/* Publishes a job that settles; ingest's thread, while publish is idle. MP_CHANGED: the ranges must
+ * be read again. Borrows job. */
+enum mp_code mp_publish_now(struct mp_pipeline *p, struct mp_job *job, struct mp_err *err);
 void mp_job_free(struct mp_pipeline *p, struct mp_job *job);
+
+/* book.c; publish's thread */
+
+/* Writes the plan of the job beside the offsets of all its partitions. */
+enum mp_code mp_book_plan(struct mp_publish *publish, struct mp_err *err);
+/* Moves the offsets behind the job. */
+enum mp_code mp_book_record(struct mp_publish *publish, struct mp_err *err);
+/* The same where the lake has done so: best effort. */
+void mp_book_mirror(struct mp_publish *publish);
+
+/* orphans.c; publish's thread */
+
+/* Removes the uploaded objects of a job that will not be committed; best effort. */
+void mp_orphans_remove(struct mp_publish *publish);
+/* Counts and names the uploaded objects of a job that no table will name. */
+void mp_orphans_tell(struct mp_publish *publish, const char *reason);
 
 /* encode.c; publish's thread */
 
@@ -173,8 +249,7 @@ void mp_encode_free(struct mp_pipeline *p, struct mp_job_table *table);
 /* Logs a fault that will be retried, and keeps it for the status page. */
 void mp_status_fault(struct mp_pipeline *p, const struct mp_err *err, const char *what,
                      uint32_t wait_ms);
-void mp_status_flushed(struct mp_pipeline *p, const struct mp_job *job, int64_t snapshot,
-                       uint64_t files, double seconds);
+void mp_status_flushed(const struct mp_publish *publish, double seconds);
 
 /* Sets a partition's lag: from what is published to the end of the log; high -1: not known. */
 void mp_status_lag(struct mp_pipeline *p, int32_t partition, int64_t high, int64_t published);
@@ -183,10 +258,15 @@ void mp_status_lag(struct mp_pipeline *p, int32_t partition, int64_t high, int64
 
 /* The partition of that id, if it is ours, else NULL; ingest's thread. */
 struct mp_part *mp_pipeline_part(struct mp_pipeline *p, int32_t id);
+/* Sets the marker by which our offsets in the source's store are known: epoch and next offset. */
+void mp_pipeline_mark(struct mp_arena *arena, struct mp_source_offset *offset, int64_t epoch);
 /* Waits, in short steps, unless stop was called twice. False: it was. Serves no one. */
 bool mp_pipeline_wait(struct mp_pipeline *p, uint32_t ms);
 /* Copies the live table for new batches; NULL: there is none. */
 void mp_pipeline_set_live(struct mp_pipeline *p, const struct mp_lake_table *table);
+
+/* New batches rescue the values of this name. False: they do so already. */
+bool mp_pipeline_refuse(struct mp_pipeline *p, struct mp_str name);
 
 static inline bool mp_pipeline_stopping(struct mp_pipeline *p)
 {

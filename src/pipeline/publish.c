@@ -3,13 +3,20 @@
  *     bind    resolve the table, evolve it until it has what the batch needs, seal the batch
  *     encode  see encode.c; nothing here can fail for a reason outside
  *     upload  objects that are not there yet
+ *     plan    what is about to be committed, beside the source's offsets (book.c)
  *     commit  files and ranges in one transaction
- *     mirror  the same offsets to the source's own store
+ *     record  the source's offsets move behind it (book.c)
+ *     mirror  the same where the lake keeps the offsets
+ *
+ * Where the lake keeps the offsets there is no plan and no record; elsewhere no mirror, and a job
+ * without a file is only recorded.
  *
  * P1  an object is complete in the store before the lake hears of it
  * P2  a stage that is done is not done again: after an outage the ladder goes on where it was
  * P3  after an answered refusal of the commit our objects are removed; after an unknown outcome
  *     the lake has settled it before it answers (lake.h)
+ * P4  a flush has a time and a number of attempts of its own: when they are used up it has failed,
+ *     which is told, and what it held is tried again for as long as an outage may last
  */
 #include "base/mem.h"
 #include "pipeline/pipeline_priv.h"
@@ -19,18 +26,14 @@
 
 static const char logger[] = "millpond.publish";
 
-enum stage { STAGE_BIND, STAGE_ENCODE, STAGE_UPLOAD, STAGE_COMMIT, STAGES };
-
-struct publish {
-    struct mp_pipeline *p;
-    struct mp_job *job;
-    struct mp_retry retry;
-    struct mp_store_object *objects;
-    struct mp_lake_file *files;
-    bool *uploaded;
-    uint32_t file_count;
-    struct mp_lake_result result;
-    uint64_t began_us;
+enum stage {
+    STAGE_BIND,
+    STAGE_ENCODE,
+    STAGE_UPLOAD,
+    STAGE_PLAN,
+    STAGE_COMMIT,
+    STAGE_RECORD,
+    STAGES
 };
 
 /* Publish lives: the loop may tell so. */
@@ -39,6 +42,42 @@ static void moved(struct mp_pipeline *p)
     pthread_mutex_lock(&p->lock);
     p->publish_moved_us = mp_now_mono_us(p->world.env);
     pthread_mutex_unlock(&p->lock);
+}
+
+/* The table will not have this column: from now on its values are rescued, which the records have
+ * to be read again for. The pipeline's own columns have no such way out. */
+static enum mp_code refuse(struct mp_pipeline *p, const struct mp_job_table *table,
+                           struct mp_str name, struct mp_err *err)
+{
+    bool own = mp_str_eq(name, MP_INSERTED_AT) || mp_str_eq(name, p->options.rescued_column) ||
+               !mp_str_eq(table->name, p->options.table);
+
+    if (own || !mp_pipeline_refuse(p, name)) {
+        mp_metric_add(p->world.metrics, MP_M_ERRORS, "schema", 1);
+        mp_err_add(err, "table %.*s will not have column \"%.*s\"", MP_STR_ARG(table->name),
+                   MP_STR_ARG(name));
+        err->retriable = false;
+        return err->code = MP_REFUSED;
+    }
+    mp_log(p->world.log, MP_LOG_WARN, logger,
+           "table %.*s will not have column \"%.*s\": its values are rescued (%s)",
+           MP_STR_ARG(table->name), MP_STR_ARG(name), err->text);
+    err->retriable = false;
+    return err->code = MP_CHANGED;
+}
+
+/* How many of the promotions that were asked for have been made. */
+static uint32_t promoted(const struct mp_batch_plan *plan, const struct mp_lake_table *live)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < plan->promote_count; i++) {
+        const struct mp_live_column *column =
+            mp_schema_by_id(&live->schema, plan->promote[i].field_id);
+
+        count += column && mp_type_eq(column->type, plan->promote[i].type);
+    }
+    return count;
 }
 
 /* Asks the table for what the batch needs; what it answers may need more (a fraction that is not
@@ -50,31 +89,49 @@ static enum mp_code evolve(struct mp_pipeline *p, struct mp_job_table *table,
 {
     bool made = !*live;
     struct mp_lake_evolution evolution = {
-        .widen = plan->widen, .widen_count = plan->widen_count, .add_count = plan->add_count};
+        .widen = plan->widen,
+        .widen_count = plan->widen_count,
+        .add_count = plan->add_count,
+        .promote = plan->promote,
+        .promote_count = plan->promote_count,
+    };
     struct mp_lake_new_column *add = mp_alloc_array(plan->add_count, sizeof(*add));
     bool *widened = mp_alloc_array(plan->widen_count, sizeof(*widened));
-    uint32_t widenings = 0;
+    bool *refused = mp_alloc_array(plan->add_count, sizeof(*refused));
+    uint32_t widenings = 0, added = plan->add_count;
     enum mp_code code;
 
     for (uint32_t i = 0; i < plan->add_count; i++)
         add[i] = (struct mp_lake_new_column){plan->add[i].name, plan->add[i].type};
     evolution.add = add;
     evolution.ret_widened = widened;
+    evolution.ret_refused = refused;
     code = p->lake->driver->evolve(p->lake, table->name, &evolution, table->create, err, live);
-    if (code)
+    if (code) {
+        mp_metric_add(p->world.metrics, MP_M_ERRORS, "schema", 1);
         goto out;
+    }
     for (uint32_t i = 0; i < plan->widen_count; i++) {
         widenings += widened[i];
         if (!widened[i])
             mp_batch_keep_bigint(table->batch, plan->widen[i]);
     }
-    mp_metric_add(p->world.metrics, MP_M_SCHEMA_COLUMNS_ADDED, NULL, made ? 0 : plan->add_count);
+    widenings += promoted(plan, *live);
+    for (uint32_t i = 0; i < plan->add_count && code != MP_REFUSED; i++) {
+        if (refused[i])
+            code = refuse(p, table, plan->add[i].name, err);
+        added -= refused[i];
+    }
+    mp_metric_add(p->world.metrics, MP_M_SCHEMA_COLUMNS_ADDED, NULL, made ? 0 : added);
     mp_metric_add(p->world.metrics, MP_M_SCHEMA_COLUMNS_WIDENED, NULL, widenings);
     mp_log(p->world.log, MP_LOG_INFO, logger, "table %.*s: %u columns added, %u widened",
-           MP_STR_ARG(table->name), plan->add_count, widenings);
+           MP_STR_ARG(table->name), added, widenings);
+    if ((*live)->warning.size && made)
+        mp_log(p->world.log, MP_LOG_WARN, logger, "%.*s", MP_STR_ARG((*live)->warning));
 out:
     mp_free(add);
     mp_free(widened);
+    mp_free(refused);
     return code;
 }
 
@@ -94,7 +151,9 @@ static enum mp_code bind_table(struct mp_pipeline *p, struct mp_job_table *table
         code = mp_batch_plan(table->batch, live ? &live->schema : NULL, err, &plan);
         if (code)
             return code;
-        if (live && !plan.add_count && !plan.widen_count) {
+        if (round)
+            plan.promote_count = 0; /* asked once: the table may say no */
+        if (live && !plan.add_count && !plan.widen_count && !plan.promote_count) {
             mp_batch_seal(table->batch, &live->schema, mp_now_wall_us(p->world.env));
             table->table = live;
             return MP_OK;
@@ -118,7 +177,7 @@ static void tell_bound(struct mp_pipeline *p, const struct mp_lake_table *table)
     pthread_mutex_unlock(&p->lock);
 }
 
-static enum mp_code stage_bind(struct publish *publish, struct mp_err *err)
+static enum mp_code stage_bind(struct mp_publish *publish, struct mp_err *err)
 {
     struct mp_pipeline *p = publish->p;
     struct mp_job *job = publish->job;
@@ -135,7 +194,7 @@ static enum mp_code stage_bind(struct publish *publish, struct mp_err *err)
 }
 
 /* Lists the files of all tables as objects and as the lake takes them. */
-static void list_files(struct publish *publish)
+static void list_files(struct mp_publish *publish)
 {
     uint32_t at = 0;
 
@@ -169,12 +228,48 @@ static void list_files(struct publish *publish)
     }
 }
 
-static enum mp_code stage_encode(struct publish *publish, struct mp_err *err)
+/* Keeps what is to be counted of values and names that were not as their column wants them, since
+ * the batch goes before it is known that it counts. */
+static void note_odd(struct mp_job *job, const struct mp_batch *batch)
+{
+    struct mp_misfit misfit;
+    const struct mp_str *names;
+    uint32_t count = 0;
+
+    for (int i = 0; i < MP_RESCUE_REASONS; i++)
+        job->rescued[i] = mp_batch_rescued(batch, (enum mp_rescue)i);
+    for (uint32_t at = 0; mp_batch_misfit(batch, &at, &misfit);)
+        count++;
+    job->misfits = mp_arena_take(&job->arena, (count + 1) * sizeof(*job->misfits));
+    for (uint32_t at = 0; mp_batch_misfit(batch, &at, &misfit);) {
+        misfit.name = mp_arena_str(&job->arena, misfit.name);
+        job->misfits[job->misfit_count++] = misfit;
+    }
+    job->refused_name_count = mp_batch_refused_names(batch, &names);
+    for (uint32_t i = 0; i < job->refused_name_count && i < MP_BATCH_NAMES_KEPT; i++)
+        job->refused_names[i] = mp_arena_str(&job->arena, names[i]);
+}
+
+/* Names the commit, where it has a name: after the first table that it has rows for. */
+static void name_commit(struct mp_publish *publish)
+{
+    struct mp_pipeline *p = publish->p;
+    struct mp_job *job = publish->job;
+    const struct mp_lake_table *table = job->tables[MP_JOB_MAIN].table;
+
+    if (!table)
+        table = job->tables[MP_JOB_QUARANTINE].table;
+    if (!p->lake->driver->offsets_in_lake && table && !job->settles)
+        p->lake->driver->commit_key(p->lake, table, job->ranges, job->range_count, job->key);
+}
+
+static enum mp_code stage_encode(struct mp_publish *publish, struct mp_err *err)
 {
     struct mp_pipeline *p = publish->p;
     uint64_t began = mp_now_mono_us(p->world.env);
     enum mp_code code = MP_OK;
 
+    name_commit(publish);
     for (int i = 0; i < MP_JOB_TABLES && !code; i++) {
         struct mp_job_table *table = &publish->job->tables[i];
 
@@ -182,8 +277,8 @@ static enum mp_code stage_encode(struct publish *publish, struct mp_err *err)
             continue;
         mp_metric_add(p->world.metrics, MP_M_BYTES, "raw", (double)mp_batch_bytes(table->batch));
         code = mp_encode(p, publish->job, table, err);
-        for (int r = 0; i == MP_JOB_MAIN && r < MP_RESCUE_REASONS; r++)
-            publish->job->rescued[r] = mp_batch_rescued(table->batch, (enum mp_rescue)r);
+        if (i == MP_JOB_MAIN)
+            note_odd(publish->job, table->batch);
         /* all that is needed of the rows is in the files now */
         mp_batch_free(table->batch);
         table->batch = NULL;
@@ -196,7 +291,7 @@ static enum mp_code stage_encode(struct publish *publish, struct mp_err *err)
     return MP_OK;
 }
 
-static enum mp_code stage_upload(struct publish *publish, struct mp_err *err)
+static enum mp_code stage_upload(struct mp_publish *publish, struct mp_err *err)
 {
     struct mp_pipeline *p = publish->p;
     struct mp_store_object *missing = mp_alloc_array(publish->file_count, sizeof(*missing));
@@ -225,7 +320,24 @@ static enum mp_code stage_upload(struct publish *publish, struct mp_err *err)
     return code;
 }
 
-static enum mp_code stage_commit(struct publish *publish, struct mp_err *err)
+/* Refused, but an earlier attempt was never answered: had that landed, reading its ranges again
+ * would double them. Under lake_lock. */
+static enum mp_code look_for_earlier(struct mp_publish *publish, struct mp_err *err)
+{
+    struct mp_pipeline *p = publish->p;
+    bool published = false;
+    struct mp_err why;
+    enum mp_code code;
+
+    code = p->lake->driver->published(p->lake, mp_str_c(publish->job->key), &why, &published);
+    if (code || published)
+        publish->result.orphaned = NULL;
+    if (code && err)
+        *err = why;
+    return code ? code : published ? MP_OK : MP_CHANGED;
+}
+
+static enum mp_code stage_commit(struct mp_publish *publish, struct mp_err *err)
 {
     struct mp_pipeline *p = publish->p;
     struct mp_job *job = publish->job;
@@ -235,6 +347,8 @@ static enum mp_code stage_commit(struct publish *publish, struct mp_err *err)
         .ranges = job->ranges,
         .range_count = job->range_count,
         .trigger = mp_str_c(job->trigger),
+        .key = mp_str_c(job->key),
+        .arrow_bytes = job->arrow_bytes,
     };
     uint64_t began = mp_now_mono_us(p->world.env);
     uint32_t first = 0;
@@ -253,101 +367,147 @@ static enum mp_code stage_commit(struct publish *publish, struct mp_err *err)
     }
     pthread_mutex_lock(&p->lake_lock);
     code = p->lake->driver->append(p->lake, &commit, err, &publish->result);
+    if (code == MP_CHANGED && publish->unsure && job->key[0])
+        code = look_for_earlier(publish, err);
     pthread_mutex_unlock(&p->lake_lock);
+    if (code && err->retriable)
+        publish->unsure = true;
+    if (publish->result.orphaned)
+        mp_orphans_tell(publish, publish->result.orphaned);
+    if (publish->result.orphaned && code == MP_CHANGED)
+        mp_metric_add(p->world.metrics, MP_M_ERRORS,
+                      strcmp(publish->result.orphaned, "commit_refused") == 0
+                          ? "hoglake_commit_contention"
+                          : "write_retry",
+                      1);
     if (!code)
         mp_metric_observe(p->world.metrics, MP_M_COMMIT_DURATION, NULL,
                           (double)(mp_now_mono_us(p->world.env) - began) / 1e6);
     return code;
 }
 
-/* The source's own store follows the lake; it is a mirror, so a failure is told and left. */
-static void mirror(struct publish *publish)
+static const char *error_type(const struct mp_pipeline *p, const struct mp_err *err)
+{
+    if (err->code != MP_CONFLICT)
+        return "write_retry";
+    return p->lake->driver->offsets_in_lake ? "ducklake_commit_contention"
+                                            : "hoglake_commit_contention";
+}
+
+static const struct {
+    enum mp_code (*run)(struct mp_publish *publish, struct mp_err *err);
+    const char *name;
+    int part; /* of the health that it shows in; -1: none, or told by itself */
+} stages[STAGES] = {
+    [STAGE_BIND] = {stage_bind, "prepare the table", MP_HEALTH_LAKE},
+    [STAGE_ENCODE] = {stage_encode, "encode", -1},
+    [STAGE_UPLOAD] = {stage_upload, "upload", -1},
+    [STAGE_PLAN] = {mp_book_plan, "write the plan down", MP_HEALTH_SOURCE},
+    [STAGE_COMMIT] = {stage_commit, "commit", MP_HEALTH_LAKE},
+    [STAGE_RECORD] = {mp_book_record, "record the offsets", MP_HEALTH_SOURCE},
+};
+
+static bool applies(const struct mp_publish *publish, unsigned stage)
+{
+    bool in_lake = publish->p->lake->driver->offsets_in_lake;
+
+    if (stage == STAGE_PLAN)
+        return !in_lake && !publish->job->settles && publish->file_count;
+    if (stage == STAGE_COMMIT)
+        return in_lake || publish->file_count;
+    if (stage == STAGE_RECORD)
+        return !in_lake && !publish->job->settles;
+    return true;
+}
+
+/* False: the pipeline is to stop. A flush is finished unless that is asked for twice. */
+static bool wait_to_retry(struct mp_publish *publish, uint32_t wait_ms)
 {
     struct mp_pipeline *p = publish->p;
-    struct mp_err err;
 
-    for (unsigned attempt = 0; attempt < 3; attempt++) {
-        if (!p->source->driver->commit(p->source, publish->job->offsets, publish->job->range_count,
-                                       &err))
-            return;
-        mp_metric_add(p->world.metrics, MP_M_ERRORS, "offset_commit", 1);
+    if (!publish->job->settles)
+        return mp_pipeline_wait(p, wait_ms);
+    for (uint32_t waited = 0; waited < wait_ms; waited += 100)
+        if (mp_pipeline_stopping(p) || !mp_pipeline_wait(p, 100))
+            return false;
+    return true;
+}
+
+/* What becomes of the uploaded objects when the job ends at this stage with a fault. */
+static void leave_objects(struct mp_publish *publish, unsigned stage, enum mp_code code,
+                          bool retriable)
+{
+    struct mp_pipeline *p = publish->p;
+
+    if (p->lake->driver->offsets_in_lake) {
+        if (code == MP_CHANGED || code == MP_FENCED)
+            mp_orphans_remove(publish);
+    } else if (stage < STAGE_COMMIT) {
+        mp_orphans_tell(publish, code == MP_FENCED ? "superseded"
+                                 : retriable       ? "shutdown"
+                                                   : "prepare_failed");
+    } else if (stage == STAGE_COMMIT && code != MP_CHANGED && !publish->result.orphaned) {
         mp_log(p->world.log, MP_LOG_WARN, logger,
-               "Offset commit failed (attempt %u/3): %s; the lake holds the offsets", attempt + 1,
-               err.text);
-        if (!mp_pipeline_wait(p, 500 << attempt))
-            return;
+               "whether commit %s has landed is not known; the next process settles it",
+               publish->job->key);
     }
 }
 
-/* P3. Best effort: what stays is found by the lake's own sweep of orphans. */
-static void remove_objects(struct publish *publish)
+/* The attempts of one stage until it is done, or what ended it. */
+static enum mp_code run_stage(struct mp_publish *publish, unsigned stage, struct mp_err *err)
 {
     struct mp_pipeline *p = publish->p;
-    uint32_t removed = 0, uploaded = 0;
-    struct mp_err err;
-
-    for (uint32_t i = 0; i < publish->file_count; i++) {
-        if (!publish->uploaded[i])
-            continue;
-        uploaded++;
-        removed += !p->store->driver->remove(p->store, publish->objects[i].key, &err);
-    }
-    if (uploaded)
-        mp_log(p->world.log, MP_LOG_WARN, logger, "%u of %u uploaded files were removed again",
-               removed, uploaded);
-}
-
-static const char *error_type(const struct mp_err *err)
-{
-    return err->code == MP_CONFLICT ? "ducklake_commit_contention" : "write_retry";
-}
-
-static enum mp_code run_stages(struct publish *publish, struct mp_err *err)
-{
-    static enum mp_code (*const stages[STAGES])(struct publish *, struct mp_err *) = {
-        [STAGE_BIND] = stage_bind,
-        [STAGE_ENCODE] = stage_encode,
-        [STAGE_UPLOAD] = stage_upload,
-        [STAGE_COMMIT] = stage_commit,
-    };
-    static const char *const names[STAGES] = {"prepare the table", "encode", "upload", "commit"};
-    struct mp_pipeline *p = publish->p;
-    unsigned stage = STAGE_BIND;
     uint32_t wait_ms;
+    enum mp_code code;
 
-    while (stage < STAGES) {
-        enum mp_code code = stages[stage](publish, err);
-
+    for (;;) {
+        code = stages[stage].run(publish, err);
         moved(p);
-        if (stage == STAGE_BIND || stage == STAGE_COMMIT)
-            mp_health_part(p->world.health, MP_HEALTH_LAKE,
+        if (stages[stage].part == MP_HEALTH_LAKE ||
+            (stages[stage].part >= 0 && (code || publish->retry.attempts)))
+            mp_health_part(p->world.health, (enum mp_health_part)stages[stage].part,
                            code && err->retriable ? err->text : NULL);
         if (!code) {
             mp_retry_over(&publish->retry);
             mp_metric_set(p->world.metrics, MP_M_OUTAGE, NULL, 0);
-            stage++;
-            continue;
+            return MP_OK;
         }
-        if (code == MP_CHANGED || code == MP_FENCED) {
-            remove_objects(publish);
+        if (code == MP_CHANGED || code == MP_FENCED)
             return code;
-        }
-        mp_metric_add(p->world.metrics, MP_M_ERRORS, error_type(err), 1);
+        mp_metric_add(p->world.metrics, MP_M_ERRORS, error_type(p, err), 1);
         if (!mp_retry_again(&publish->retry, err, &wait_ms)) {
-            mp_err_add(err, "%s", names[stage]);
+            mp_err_add(err, "%s", stages[stage].name);
             return code;
         }
         mp_metric_set(p->world.metrics, MP_M_OUTAGE, NULL,
                       (double)mp_retry_outage_ms(&publish->retry) / 1000);
-        mp_status_fault(p, err, names[stage], wait_ms);
-        if (!mp_pipeline_wait(p, wait_ms))
+        mp_status_fault(p, err, stages[stage].name, wait_ms);
+        if (mp_retry_round_over(&publish->retry)) { /* P4 */
+            mp_metric_add(p->world.metrics, MP_M_ERRORS, "flush_failed", 1);
+            mp_log(p->world.log, MP_LOG_ERROR, logger,
+                   "the flush has failed: no more of its attempts or of its time are left; what it "
+                   "holds is kept and tried again");
+        }
+        if (!wait_to_retry(publish, wait_ms))
             return code;
     }
-    return MP_OK;
+}
+
+static enum mp_code run_stages(struct mp_publish *publish, struct mp_err *err)
+{
+    enum mp_code code = MP_OK;
+
+    for (unsigned stage = STAGE_BIND; stage < STAGES && !code; stage++) {
+        if (applies(publish, stage))
+            code = run_stage(publish, stage, err);
+        if (code)
+            leave_objects(publish, stage, code, err->retriable);
+    }
+    return code;
 }
 
 /* After MP_CHANGED: what is there now is what the next batch is made against. */
-static enum mp_code look_again(struct publish *publish, struct mp_err *err)
+static enum mp_code look_again(struct mp_publish *publish, struct mp_err *err)
 {
     struct mp_pipeline *p = publish->p;
     const struct mp_lake_table *table = NULL;
@@ -384,27 +544,62 @@ static void answer(struct mp_pipeline *p, enum mp_verdict verdict, const struct 
     pthread_mutex_unlock(&p->lock);
 }
 
-static void publish_job(struct mp_pipeline *p, struct mp_job *job)
+static struct mp_publish publish_of(struct mp_pipeline *p, struct mp_job *job)
 {
-    struct publish publish = {
+    uint64_t now = mp_now_mono_us(p->world.env);
+
+    return (struct mp_publish){
         .p = p,
         .job = job,
-        .retry = {.env = p->world.env, .outage_ms_max = p->options.outage_ms_max},
-        .began_us = mp_now_mono_us(p->world.env),
+        .retry = {.env = p->world.env,
+                  .outage_ms_max = p->options.outage_ms_max,
+                  .round_attempts_max = p->options.attempts_max,
+                  .round_ms_max = p->options.flush_ms_max,
+                  .round_since_us = now},
+        .began_us = now,
     };
+}
+
+static void publish_fini(struct mp_publish *publish)
+{
+    mp_free(publish->objects);
+    mp_free(publish->files);
+    mp_free(publish->uploaded);
+}
+
+/* Counts and tells what was published. */
+static void tell_published(const struct mp_publish *publish)
+{
+    struct mp_pipeline *p = publish->p;
+    const struct mp_lake_result *result = &publish->result;
+
+    if (result->already_published)
+        mp_log(p->world.log, MP_LOG_WARN, logger,
+               "an earlier attempt of this commit had landed; nothing is written twice");
+    if (!p->lake->driver->offsets_in_lake && publish->file_count) {
+        mp_metric_add(p->world.metrics, MP_M_HOGLAKE_FILES_WRITTEN, NULL,
+                      result->already_published ? 0 : publish->file_count);
+        if (result->already_published || result->replayed)
+            mp_metric_add(p->world.metrics, MP_M_HOGLAKE_COMMIT_REPLAYS,
+                          result->already_published ? "already_published" : "replayed", 1);
+    }
+    mp_status_flushed(publish, (double)(mp_now_mono_us(p->world.env) - publish->began_us) / 1e6);
+}
+
+static void publish_job(struct mp_pipeline *p, struct mp_job *job)
+{
+    struct mp_publish publish = publish_of(p, job);
     struct mp_err err = {0};
     enum mp_code code = run_stages(&publish, &err);
 
     if (!code) {
-        if (publish.result.already_published)
-            mp_log(p->world.log, MP_LOG_WARN, logger,
-                   "an earlier attempt of this commit had landed; nothing is written twice");
-        mirror(&publish);
-        mp_status_flushed(p, job, publish.result.snapshot, publish.file_count,
-                          (double)(mp_now_mono_us(p->world.env) - publish.began_us) / 1e6);
+        if (p->lake->driver->offsets_in_lake)
+            mp_book_mirror(&publish);
+        tell_published(&publish);
         mp_job_free(p, job);
         answer(p, MP_VERDICT_NONE, NULL);
     } else if (code == MP_CHANGED) {
+        mp_metric_add(p->world.metrics, MP_M_ERRORS, "schema", 1);
         mp_log(p->world.log, MP_LOG_WARN, logger,
                "the table changed under the batch (%s); its ranges are read again", err.text);
         code = look_again(&publish, &err);
@@ -414,9 +609,22 @@ static void publish_job(struct mp_pipeline *p, struct mp_job *job)
             mp_metric_add(p->world.metrics, MP_M_FENCED, NULL, 1);
         answer(p, MP_VERDICT_FAILED, &err);
     }
-    mp_free(publish.objects);
-    mp_free(publish.files);
-    mp_free(publish.uploaded);
+    publish_fini(&publish);
+}
+
+enum mp_code mp_publish_now(struct mp_pipeline *p, struct mp_job *job, struct mp_err *err)
+{
+    struct mp_publish publish = publish_of(p, job);
+    enum mp_code code = run_stages(&publish, err), looked;
+
+    if (!code)
+        tell_published(&publish);
+    if (code == MP_CHANGED) {
+        looked = look_again(&publish, err);
+        code = looked ? looked : MP_CHANGED;
+    }
+    publish_fini(&publish);
+    return code;
 }
 
 void *mp_publish_main(void *pipeline)

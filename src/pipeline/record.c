@@ -121,6 +121,9 @@ void mp_record_take(struct mp_pipeline *p, struct mp_part *part, const struct mp
         mp_metric_add(p->world.metrics, MP_M_RECORDS_SKIPPED, "tombstone", 1);
         return;
     }
+    if (part->lowest < 0)
+        part->lowest = record->offset;
+    part->highest = record->offset;
     fault = mp_json_scan(p->json, record->value, &fields, &at);
     if (__builtin_expect(fault != MP_JSON_OK, 0)) {
         quarantine(p, part, record, mp_json_fault_name(fault), at);

@@ -8,6 +8,10 @@
  *     stored without it, behind    the lake, with a warning; offsets_from_source rewinds on purpose
  * A position that the log does not have any more is moved by the reset policy, and the gap is told.
  * The claim raises the owner's epoch by compare-and-swap, so that an earlier owner is fenced.
+ *
+ * Where the lake keeps no offsets, what the source stores is all there is: partitions are taken
+ * over there, plans found beside the offsets are settled (settle.c), and where each partition
+ * begins is stored before anything is read, so that the next process begins there too.
  */
 #include "base/mem.h"
 #include "pipeline/pipeline_priv.h"
@@ -84,9 +88,21 @@ static enum mp_code open_source(struct mp_pipeline *p, struct mp_err *err)
     return code ? code : p->source->driver->partitions(p->source, err, &ids, &count);
 }
 
+/* What the client hears meanwhile it tells in poll only, a right that is missing for instance,
+ * while the call that waits for it just runs out of time. Nothing is read yet, so no record can
+ * come. */
 static enum mp_code claim_all(struct mp_pipeline *p, struct mp_err *err)
 {
-    return mp_start_partitions(p, err);
+    struct mp_records none;
+    struct mp_err told;
+    enum mp_code code = mp_start_partitions(p, err);
+
+    if (code && err->retriable && !p->part_count &&
+        p->source->driver->poll(p->source, 1, 0, &told, &none) == MP_REFUSED) {
+        *err = told;
+        code = MP_REFUSED;
+    }
+    return code;
 }
 
 enum mp_code mp_start_open(struct mp_pipeline *p, struct mp_err *err)
@@ -116,7 +132,7 @@ struct takeover {
 
 static bool is_ours(const struct mp_source_offset *stored)
 {
-    return strncmp(stored->metadata, "mp1 ", 4) == 0;
+    return mp_str_starts(stored->metadata, MP_STR("mp1 "));
 }
 
 static int64_t by_policy(const struct mp_pipeline *p, const struct takeover *takeover)
@@ -185,6 +201,8 @@ static void add_part(struct mp_pipeline *p, const struct takeover *t)
         p->parts[at] = p->parts[at - 1];
     p->parts[at] = (struct mp_part){
         .id = t->id,
+        .lowest = -1,
+        .highest = -1,
         .start = t->next,
         .next = t->next,
         .timestamp_ms = -1,
@@ -196,9 +214,28 @@ static void add_part(struct mp_pipeline *p, const struct takeover *t)
     mp_status_lag(p, t->id, t->log.high, t->next);
 }
 
-/* Asks lake, source and log about partitions. */
-static enum mp_code look_up(struct mp_pipeline *p, struct takeover *takeovers, uint32_t count,
-                            struct mp_err *err)
+/* What the lake has, and what the source stores. */
+static enum mp_code ask_offsets(struct mp_pipeline *p, struct mp_arena *arena,
+                                struct mp_lake_position *positions, struct mp_source_offset *stored,
+                                uint32_t count, struct mp_err *err)
+{
+    enum mp_code code;
+
+    if (!p->lake->driver->offsets_in_lake) {
+        for (uint32_t i = 0; i < count; i++)
+            positions[i].next = MP_OFFSET_NONE;
+        code = mp_settle(p, arena, stored, count, err);
+        return code ? code : mp_lost_offsets(p, stored, count, err);
+    }
+    pthread_mutex_lock(&p->lake_lock);
+    code = p->lake->driver->positions(p->lake, positions, count, err);
+    pthread_mutex_unlock(&p->lake_lock);
+    return code ? code : p->source->driver->committed(p->source, arena, stored, count, err);
+}
+
+/* Asks lake, source and log about partitions; texts lie in arena. */
+static enum mp_code look_up(struct mp_pipeline *p, struct mp_arena *arena,
+                            struct takeover *takeovers, uint32_t count, struct mp_err *err)
 {
     struct mp_lake_position *positions = mp_alloc_array(count, sizeof(*positions));
     struct mp_source_offset *stored = mp_alloc_array(count, sizeof(*stored));
@@ -207,12 +244,7 @@ static enum mp_code look_up(struct mp_pipeline *p, struct takeover *takeovers, u
 
     for (uint32_t i = 0; i < count; i++)
         positions[i].partition = stored[i].partition = marks[i].partition = takeovers[i].id;
-    pthread_mutex_lock(&p->lake_lock);
-    code = p->lake->driver->positions(p->lake, positions, count, err);
-    pthread_mutex_unlock(&p->lake_lock);
-    if (code)
-        goto out;
-    code = p->source->driver->committed(p->source, stored, count, err);
+    code = ask_offsets(p, arena, positions, stored, count, err);
     if (code)
         goto out;
     code = p->source->driver->watermarks(p->source, marks, count, err);
@@ -227,6 +259,23 @@ out:
     mp_free(positions);
     mp_free(stored);
     mp_free(marks);
+    return code;
+}
+
+/* Stores where each partition begins, unless it is stored already. */
+static enum mp_code store_begin(struct mp_pipeline *p, const struct takeover *takeovers,
+                                uint32_t count, struct mp_err *err)
+{
+    struct mp_source_offset *offsets = mp_alloc_array(count, sizeof(*offsets));
+    uint32_t changed = 0;
+    enum mp_code code;
+
+    for (uint32_t i = 0; i < count; i++)
+        if (takeovers[i].stored.offset != takeovers[i].next)
+            offsets[changed++] = (struct mp_source_offset){.partition = takeovers[i].id,
+                                                           .offset = takeovers[i].next};
+    code = changed ? p->source->driver->commit(p->source, offsets, changed, err) : MP_OK;
+    mp_free(offsets);
     return code;
 }
 
@@ -248,6 +297,35 @@ static enum mp_code claim(struct mp_pipeline *p, const struct takeover *takeover
     pthread_mutex_unlock(&p->lake_lock);
     mp_free(claims);
     return code;
+}
+
+/* A process that died between its commit to the lake and the mirror's has left the mirror behind.
+ * It is put right here, since a partition may stay without another record, and another program may
+ * go on from it. What others committed is not touched before there is something to tell. */
+static void mend_mirror(struct mp_pipeline *p, const struct takeover *takeovers, uint32_t count)
+{
+    struct mp_source_offset *offsets = mp_alloc_array(count, sizeof(*offsets));
+    uint32_t behind = 0;
+    struct mp_arena arena;
+    struct mp_err err;
+
+    mp_arena_init(&arena, 0);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct takeover *t = &takeovers[i];
+
+        if (t->lake.next < 0 || t->next != t->lake.next || t->stored.offset == t->next ||
+            (t->stored.offset >= 0 && !is_ours(&t->stored)))
+            continue;
+        offsets[behind] = (struct mp_source_offset){.partition = t->id, .offset = t->next};
+        mp_pipeline_mark(&arena, &offsets[behind++], t->lake.epoch + 1);
+    }
+    if (behind && p->source->driver->commit(p->source, offsets, behind, &err)) {
+        mp_metric_add(p->world.metrics, MP_M_ERRORS, "offset_commit", 1);
+        mp_log(p->world.log, MP_LOG_WARN, logger,
+               "Offset commit failed: %s; the lake holds the offsets", err.text);
+    }
+    mp_arena_fini(&arena);
+    mp_free(offsets);
 }
 
 /* The lake's uuid text is lent until its next call: looked at before anything else is asked. */
@@ -272,18 +350,19 @@ static void tell_recreated(struct mp_pipeline *p, const struct takeover *takeove
     pthread_mutex_unlock(&p->lake_lock);
 }
 
-static enum mp_code take_over(struct mp_pipeline *p, struct takeover *takeovers, uint32_t count,
-                              struct mp_err *err)
+static enum mp_code take_over(struct mp_pipeline *p, struct mp_arena *arena,
+                              struct takeover *takeovers, uint32_t count, struct mp_err *err)
 {
     enum mp_code code;
 
-    code = look_up(p, takeovers, count, err);
+    code = look_up(p, arena, takeovers, count, err);
     if (code)
         return code;
     tell_recreated(p, takeovers, count);
     for (uint32_t i = 0; i < count; i++)
         takeovers[i].next = within_log(p, &takeovers[i], decide(p, &takeovers[i]));
-    code = claim(p, takeovers, count, err);
+    code = p->lake->driver->offsets_in_lake ? claim(p, takeovers, count, err)
+                                            : store_begin(p, takeovers, count, err);
     if (code)
         return code;
     for (uint32_t i = 0; i < count; i++) {
@@ -292,12 +371,14 @@ static enum mp_code take_over(struct mp_pipeline *p, struct takeover *takeovers,
             return code;
         add_part(p, &takeovers[i]);
     }
+    mend_mirror(p, takeovers, count);
     return MP_OK;
 }
 
 enum mp_code mp_start_partitions(struct mp_pipeline *p, struct mp_err *err)
 {
     struct takeover *takeovers = NULL;
+    struct mp_arena arena;
     const int32_t *ids;
     uint32_t count, fresh = 0;
     enum mp_code code;
@@ -311,7 +392,9 @@ enum mp_code mp_start_partitions(struct mp_pipeline *p, struct mp_err *err)
         if (!mp_pipeline_part(p, ids[i]))
             takeovers[fresh++].id = ids[i];
     if (fresh) {
-        code = take_over(p, takeovers, fresh, err);
+        mp_arena_init(&arena, 0);
+        code = take_over(p, &arena, takeovers, fresh, err);
+        mp_arena_fini(&arena);
         if (!code)
             mp_log(p->world.log, MP_LOG_INFO, logger, "Assigned partitions: %u of %.*s",
                    p->part_count, MP_STR_ARG(p->options.topic));

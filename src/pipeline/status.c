@@ -7,7 +7,11 @@
 
 static const char logger[] = "millpond.main";
 
-enum { RING = 8 };
+enum {
+    RING = 8,
+    TOLD_MAX = 10,         /* columns or names in lines of their own, a flush */
+    SHOWN_BYTES_MAX = 200, /* of a name of the payload's own choosing */
+};
 
 void mp_status_fault(struct mp_pipeline *p, const struct mp_err *err, const char *what,
                      uint32_t wait_ms)
@@ -50,6 +54,55 @@ static void count_rescued(struct mp_pipeline *p, const struct mp_job *job)
     p->counts.rescued += total;
 }
 
+/* What the Python program counts once a column and batch, we count once a column and flush: a pin
+ * that converted, a pin that could not, a live type that could not. */
+static void count_misfits(struct mp_pipeline *p, const struct mp_job *job)
+{
+    char shown[SHOWN_BYTES_MAX * 4 + 1], type[24];
+    struct mp_str name;
+    uint32_t told = 0;
+
+    for (uint32_t i = 0; i < job->misfit_count; i++) {
+        const struct mp_misfit *misfit = &job->misfits[i];
+
+        if (!misfit->refused) {
+            mp_metric_add(p->world.metrics, MP_M_COLUMNS_COERCED, mp_type_sql_name(misfit->type),
+                          1);
+            continue;
+        }
+        mp_metric_add(p->world.metrics, MP_M_ERRORS, misfit->pinned ? "column_coercion" : "schema",
+                      1);
+        mp_type_ducklake_name(misfit->type, type);
+        name = mp_log_sample(misfit->name, SHOWN_BYTES_MAX, shown, sizeof(shown));
+        if (told++ < TOLD_MAX)
+            mp_log(p->world.log, MP_LOG_WARN, logger,
+                   "Column %.*s: %u values are not what its type %s holds exactly",
+                   MP_STR_ARG(name), misfit->refused, type);
+    }
+    if (told > TOLD_MAX)
+        mp_log(p->world.log, MP_LOG_WARN, logger, "%u more columns have such values",
+               told - TOLD_MAX);
+}
+
+static void count_names(struct mp_pipeline *p, const struct mp_job *job)
+{
+    char shown[SHOWN_BYTES_MAX * 4 + 1];
+    struct mp_str name;
+
+    if (!job->refused_name_count)
+        return;
+    mp_metric_add(p->world.metrics, MP_M_RECORDS_SKIPPED, "unsafe_field_name",
+                  job->refused_name_count);
+    for (uint32_t i = 0; i < job->refused_name_count && i < MP_BATCH_NAMES_KEPT; i++) {
+        name = mp_log_sample(job->refused_names[i], SHOWN_BYTES_MAX, shown, sizeof(shown));
+        mp_log(p->world.log, MP_LOG_WARN, logger, "Skipping unsafe field name: %.*s",
+               MP_STR_ARG(name));
+    }
+    if (job->refused_name_count > MP_BATCH_NAMES_KEPT)
+        mp_log(p->world.log, MP_LOG_WARN, logger, "Skipping %u more unsafe field names",
+               job->refused_name_count - MP_BATCH_NAMES_KEPT);
+}
+
 static void count_ranges(struct mp_pipeline *p, const struct mp_job *job)
 {
     int64_t now_ms = mp_now_wall_us(p->world.env) / 1000;
@@ -71,31 +124,37 @@ static void count_ranges(struct mp_pipeline *p, const struct mp_job *job)
     }
 }
 
-void mp_status_flushed(struct mp_pipeline *p, const struct mp_job *job, int64_t snapshot,
-                       uint64_t files, double seconds)
+void mp_status_flushed(const struct mp_publish *publish, double seconds)
 {
+    struct mp_pipeline *p = publish->p;
+    const struct mp_job *job = publish->job;
     struct mp_metrics *metrics = p->world.metrics;
     struct mp_status_flush *flush;
+    bool twice = publish->result.already_published && !p->lake->driver->offsets_in_lake;
+    uint64_t files = twice ? 0 : publish->file_count, rows = twice ? 0 : job->rows;
 
     mp_health_flushed(p->world.health);
     pthread_mutex_lock(&p->lock);
-    count_ranges(p, job);
+    if (!job->settles) /* others' partitions may be among them */
+        count_ranges(p, job);
     count_rescued(p, job);
-    p->counts.rows += job->rows;
+    p->counts.rows += rows;
     p->counts.files += files;
     p->counts.parquet_bytes += job->compressed_bytes;
     p->counts.flushes++;
     flush = &p->flushes[p->flush_count++ % RING];
     *flush = (struct mp_status_flush){
         .wall_us = mp_now_wall_us(p->world.env),
-        .snapshot = snapshot,
-        .rows = job->rows,
+        .snapshot = publish->result.snapshot,
+        .rows = rows,
         .bytes = job->compressed_bytes,
         .files = files,
         .seconds = seconds,
         .trigger = job->trigger,
     };
     pthread_mutex_unlock(&p->lock);
+    count_misfits(p, job);
+    count_names(p, job);
     if (!files)
         return; /* only offsets moved: no flush as dashboards count them */
     mp_log(p->world.log, MP_LOG_INFO, logger,

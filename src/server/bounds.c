@@ -2,6 +2,7 @@
  *
  * After  Apache Iceberg specification, "Appendix D: Single-value serialization".
  */
+#include "base/base64.h"
 #include "base/civil.h"
 #include "base/number.h"
 #include "base/utf8.h"
@@ -266,7 +267,7 @@ void mp_hog_bound_print(struct mp_buf *buf, enum mp_hog_type type, int64_t scale
         break;
     case MP_HOG_BINARY:
         mp_buf_add_byte(buf, '"');
-        mp_wire_base64_print(buf, bound);
+        mp_base64_print(buf, bound);
         mp_buf_add_byte(buf, '"');
         break;
     case MP_HOG_UUID:

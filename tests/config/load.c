@@ -377,6 +377,8 @@ static void hoglake_cross_checks(void)
                "b");
     CHECK_HAS(BAD("HOGLAKE_PARTITION_BY=", HOGLAKE), "it names no key");
     CHECK_HAS(BAD("HOGLAKE_PARTITION_BY=bucket(4, a)", HOGLAKE), "positive number of buckets");
+    CHECK_HAS(BAD("HOGLAKE_PARTITION_BY=bucket(a, +4)", HOGLAKE), "positive number of buckets");
+    CHECK_HAS(BAD("DUCKLAKE_PARTITION_BY=bucket(1_6, a)", DUCKLAKE), "positive number of buckets");
     CHECK_HAS(BAD("MILLPOND_VARIANT_COLUMNS=properties", HOGLAKE), "MILLPOND_VARIANT_COLUMNS");
     /* the other destination's settings are not even looked at */
     GOOD("DUCKLAKE_TABLE=no-name", "DUCKLAKE_MAX_RETRY_COUNT=0", "DUCKDB_S3_ENDPOINT=", HOGLAKE);

@@ -3,6 +3,7 @@
 #include "kafka/source_fake.h"
 
 static const struct mp_str none = {NULL, 0};
+static struct mp_arena arena = {.block_bytes = 4096}; /* texts beside offsets */
 
 static void begin(struct mp_source *source)
 {
@@ -58,7 +59,7 @@ static void fails_where_it_was_told_to(void)
 {
     struct mp_fake_log *log = mp_fake_log_new(1);
     struct mp_source *source = mp_source_fake_open(log, 0, 1);
-    struct mp_source_offset offset = {.partition = 0, .offset = 5, .metadata = "mp1"};
+    struct mp_source_offset offset = {.partition = 0, .offset = 5, .metadata = MP_STR("mp1")};
     struct mp_err err = {0};
     struct mp_records records;
 
@@ -88,7 +89,7 @@ static void outlives_a_source(void)
 {
     struct mp_fake_log *log = mp_fake_log_new(1);
     struct mp_source *source = mp_source_fake_open(log, 0, 1);
-    struct mp_source_offset offset = {.partition = 0, .offset = 2, .metadata = "m"};
+    struct mp_source_offset offset = {.partition = 0, .offset = 2, .metadata = MP_STR("m")};
     struct mp_source_watermark mark = {.partition = 0};
     const int32_t *ids;
     uint32_t count;
@@ -101,9 +102,9 @@ static void outlives_a_source(void)
     mp_source_close(source);
     source = mp_source_fake_open(log, 0, 1);
     offset = (struct mp_source_offset){.partition = 0};
-    CHECK_OK(source->driver->committed(source, &offset, 1, &err), err);
+    CHECK_OK(source->driver->committed(source, &arena, &offset, 1, &err), err);
     CHECK_INT(offset.offset, 2);
-    CHECK_STR(mp_str_c(offset.metadata), MP_STR("m"));
+    CHECK_STR(offset.metadata, MP_STR("m"));
     begin(source);
     CHECK_OK(source->driver->seek(source, 0, offset.offset, &err), err);
     mp_fake_log_truncate(log, 0, 4); /* retention went past it */

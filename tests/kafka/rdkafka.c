@@ -8,6 +8,8 @@
 
 enum { API_FETCH = 1, API_OFFSET_COMMIT = 8, API_OFFSET_FETCH = 9 };
 
+static struct mp_arena arena = {.block_bytes = 4096}; /* texts beside offsets */
+
 static struct mp_source *open_at(struct mock *mock, const struct mp_source_rdkafka_options *options,
                                  int64_t offset)
 {
@@ -213,8 +215,9 @@ static void stores_positions_with_metadata(void)
     struct mp_source_rdkafka_options options;
     struct mp_source *source;
     struct mp_err err = {0};
-    struct mp_source_offset offsets[2] = {{.partition = 1, .offset = 42, .metadata = "mp1 7 42"},
-                                          {.partition = 0, .offset = 0}};
+    struct mp_source_offset offsets[2] = {
+        {.partition = 1, .offset = 42, .metadata = MP_STR("mp1 7 42")},
+        {.partition = 0, .offset = 0}};
     struct mp_source_offset stored[3] = {{.partition = 0}, {.partition = 1}, {.partition = 2}};
 
     mock_open(&mock, 1, 3);
@@ -224,11 +227,11 @@ static void stores_positions_with_metadata(void)
     CHECK_OK(source->driver->commit(source, offsets, 2, &err), err);
     mp_source_close(source);
     source = mock_source(&mock, &options);
-    CHECK_OK(source->driver->committed(source, stored, 3, &err), err);
+    CHECK_OK(source->driver->committed(source, &arena, stored, 3, &err), err);
     CHECK_INT(stored[0].offset, 0);
-    CHECK_STR(mp_str_c(stored[0].metadata), MP_STR(""));
+    CHECK_STR(stored[0].metadata, MP_STR(""));
     CHECK_INT(stored[1].offset, 42);
-    CHECK_STR(mp_str_c(stored[1].metadata), MP_STR("mp1 7 42"));
+    CHECK_STR(stored[1].metadata, MP_STR("mp1 7 42"));
     CHECK_INT(stored[2].offset, MP_OFFSET_NONE);
     mp_source_close(source);
     mock_close(&mock);
@@ -248,7 +251,7 @@ static void waits_for_the_coordinator(void)
     rd_kafka_mock_push_request_errors(
         mock.cluster, API_OFFSET_FETCH, 3, RD_KAFKA_RESP_ERR_NOT_COORDINATOR,
         RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS, RD_KAFKA_RESP_ERR_NOT_COORDINATOR);
-    CHECK_OK(source->driver->committed(source, &stored, 1, &err), err);
+    CHECK_OK(source->driver->committed(source, &arena, &stored, 1, &err), err);
     CHECK_INT(stored.offset, MP_OFFSET_NONE);
     mp_source_close(source);
     mock_close(&mock);
@@ -508,7 +511,8 @@ static void *commit_and_ask(void *self)
         struct mp_err err;
 
         other->faults += other->source->driver->commit(other->source, &offset, 1, &err) != MP_OK;
-        other->faults += other->source->driver->committed(other->source, &offset, 1, &err) != MP_OK;
+        other->faults +=
+            other->source->driver->committed(other->source, &arena, &offset, 1, &err) != MP_OK;
         other->faults += other->source->driver->watermarks(other->source, &mark, 1, &err) != MP_OK;
         other->faults += offset.offset != (int64_t)other->rounds;
         other->rounds++;

@@ -31,6 +31,7 @@ struct tally {
 
 struct tool {
     struct mp_env env;
+    struct mp_arena arena; /* texts beside offsets */
     struct mp_source *source;
     const char *start;
     uint64_t records_max, idle_ms, batch, pause_us, seeks;
@@ -84,11 +85,11 @@ static void begin(struct tool *tool)
         if (tally->sought)
             continue;
         if (strcmp(tool->start, "committed") == 0)
-            while (tool->source->driver->committed(tool->source, &stored, 1, &err))
+            while (tool->source->driver->committed(tool->source, &tool->arena, &stored, 1, &err))
                 again(tool, &err);
         if (tool->committed)
-            printf("{\"committed\": %d, \"offset\": %" PRId64 ", \"metadata\": \"%s\"}\n",
-                   (int)ids[i], stored.offset, stored.metadata);
+            printf("{\"committed\": %d, \"offset\": %" PRId64 ", \"metadata\": \"%.*s\"}\n",
+                   (int)ids[i], stored.offset, MP_STR_ARG(stored.metadata));
         while (tool->source->driver->seek(tool->source, ids[i],
                                           stored.offset >= 0 ? stored.offset : to, &err))
             again(tool, &err);
@@ -223,7 +224,8 @@ static void store(struct tool *tool)
         if (!tool->tallies[i].sought || tool->tallies[i].next < 0)
             continue;
         *offset = (struct mp_source_offset){.partition = i, .offset = tool->tallies[i].next};
-        snprintf(offset->metadata, sizeof(offset->metadata), "mp1 7 %" PRId64, offset->offset);
+        offset->metadata =
+            mp_str_c(mp_arena_printf(&tool->arena, "mp1 7 %" PRId64, offset->offset));
         count++;
     }
     while (tool->source->driver->commit(tool->source, offsets, count, &err))
@@ -327,8 +329,11 @@ static void set(struct tool *tool, struct mp_source_rdkafka_options *options,
 
 int main(int argc, char **argv)
 {
-    static struct tool tool = {
-        .start = "earliest", .records_max = UINT64_MAX, .idle_ms = 3000, .batch = 1000};
+    static struct tool tool = {.arena = {.block_bytes = 4096},
+                               .start = "earliest",
+                               .records_max = UINT64_MAX,
+                               .idle_ms = 3000,
+                               .batch = 1000};
     struct mp_source_setting settings[SETTINGS_MAX] = {{0}};
     struct mp_source_rdkafka_options options = {
         .replica_count = 1,

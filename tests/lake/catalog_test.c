@@ -155,13 +155,19 @@ static enum mp_code append(struct mp_ducklake *lake, const struct mp_lake_table 
     struct mp_partition_value values[2] = {{false, MP_STR("a/b")}, {true, MP_STR("")}};
     struct mp_lake_file files[2];
     struct mp_lake_append append = {table, files, rows ? 2 : 0};
-    struct mp_lake_range range = {0, first, next, rows * 2, rows * 2, 0, 0};
-    struct mp_lake_commit commit = {&append, 1, &range, 1, MP_STR("size")};
+    struct mp_lake_range range = {
+        .partition = 0, .first = first, .next = next, .records = rows * 2, .rows = rows * 2};
+    struct mp_lake_commit commit = {.appends = &append,
+                                    .append_count = 1,
+                                    .ranges = &range,
+                                    .range_count = 1,
+                                    .trigger = MP_STR("size")};
 
     for (int i = 0; i < 2; i++) {
         struct mp_buf key = MP_BUF_INIT(4096);
 
-        lake->lake.driver->object_key(&lake->lake, table, &values[i], &key);
+        lake->lake.driver->object_key(&lake->lake, table,
+                                      &(struct mp_lake_place){.partition = &values[i]}, &key);
         files[i] = (struct mp_lake_file){
             mp_arena_str(&arena, mp_buf_str(&key)), rows, 1000, 100, stats, 2, &values[i]};
         mp_buf_fini(&key);

@@ -43,12 +43,16 @@ static enum mp_code append(struct mp_lake *lake, const struct mp_lake_table *tab
         .rows = 5, .bytes = 10, .stats = &stats, .stats_count = 1, .partition = &value};
     struct mp_lake_append one = {table, &file, files};
     struct mp_lake_range range = {.partition = 3, .first = first, .next = next};
-    struct mp_lake_commit commit = {&one, 1, &range, 1, MP_STR("size")};
+    struct mp_lake_commit commit = {.appends = &one,
+                                    .append_count = 1,
+                                    .ranges = &range,
+                                    .range_count = 1,
+                                    .trigger = MP_STR("size")};
     struct mp_buf key = MP_BUF_INIT(1000);
     struct mp_err err;
     enum mp_code code;
 
-    lake->driver->object_key(lake, table, &value, &key);
+    lake->driver->object_key(lake, table, &(struct mp_lake_place){.partition = &value}, &key);
     file.key = mp_buf_str(&key);
     code = lake->driver->append(lake, &commit, &err, ret);
     mp_buf_fini(&key);

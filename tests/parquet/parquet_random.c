@@ -326,8 +326,12 @@ static void make_cells(struct mp_arena *arena, struct model *model, uint32_t row
 
 static struct mp_type any_type(void)
 {
-    struct mp_type type = {.id = (uint8_t)(MP_TYPE_BOOL + below(MP_TYPE_UUID - MP_TYPE_BOOL + 1))};
+    struct mp_type type;
 
+    do /* hoglake's two, which lie as others do, are judged by judge_hoglake_values.py */
+        type = (struct mp_type){
+            .id = (uint8_t)(MP_TYPE_BOOL + below(MP_TYPE_UUID - MP_TYPE_BOOL + 1))};
+    while (type.id == MP_TYPE_UINT32_LONG || type.id == MP_TYPE_TIMESTAMP_S_MS);
     if (type.id == MP_TYPE_DECIMAL) {
         type.precision = (uint8_t)(1 + below(38));
         type.scale = (uint8_t)below(type.precision + 1u);

@@ -1,5 +1,7 @@
 /* server/routes/ops.c - probes, metrics, information, debugging. */
 #include "server/columns.h"
+
+#include "base/base64.h"
 #include "server/routes/routes.h"
 
 #include <stdio.h>
@@ -133,7 +135,7 @@ enum mp_code mp_route_decode_bound(struct mp_call *call)
         return mp_refuse_invalid(call, "%s", err.text);
     if (mp_hog_types[type].bound == MP_HOG_BOUND_NONE)
         return mp_refuse_invalid(call, "type %s has no bounds", mp_hog_types[type].name);
-    if (!mp_wire_base64_read(&call->arena, value, &bytes))
+    if (!mp_base64_read(&call->arena, value, &bytes))
         return mp_refuse_invalid(call, "value is no base64");
     if (bytes.size > 1024)
         return mp_refuse_invalid(call, "value has more than 1024 bytes");
