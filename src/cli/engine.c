@@ -11,7 +11,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { ALIVE_MS_MAX = 480000 };
+enum {
+    ALIVE_MS_MAX = 480000,
+    HOGLAKE_ADMISSION_MS = 30000, /* so long a commit may wait in the server for its lock */
+};
 
 struct mp_engine {
     struct mp_engine_options options;
@@ -66,6 +69,13 @@ static enum mp_code door_source(void *self, struct mp_err *err, struct mp_source
     return engine->options.open_source(engine->options.self, engine, err, ret);
 }
 
+static enum mp_code door_whole_source(void *self, struct mp_err *err, struct mp_source **ret)
+{
+    struct mp_engine *engine = self;
+
+    return engine->options.open_whole_source(engine->options.self, engine, err, ret);
+}
+
 static struct mp_parquet_options parquet_options(const struct mp_config *config)
 {
     static const enum mp_codec codecs[] = {
@@ -81,6 +91,11 @@ static struct mp_parquet_options parquet_options(const struct mp_config *config)
 
 static struct mp_pipeline *pipeline_of(struct mp_engine *engine)
 {
+    static const enum mp_pipeline_unsettled unsettled[] = {
+        [MP_UNSETTLED_HALT] = MP_PIPELINE_HALT,
+        [MP_UNSETTLED_AGAIN] = MP_PIPELINE_AGAIN,
+        [MP_UNSETTLED_SKIP] = MP_PIPELINE_SKIP,
+    };
     const struct mp_config *config = engine->config;
     struct mp_pipeline_options options = {
         .topic = engine->options.topic,
@@ -104,10 +119,17 @@ static struct mp_pipeline *pipeline_of(struct mp_engine *engine)
         .outage_ms_max = config->outage_ms_max,
         .reset = config->kafka.reset == MP_RESET_LATEST ? MP_PIPELINE_LATEST : MP_PIPELINE_EARLIEST,
         .offsets_from_source = config->ducklake.offsets_from == MP_OFFSETS_FROM_KAFKA,
+        .attempts_max = config->hoglake.attempts_max,
+        .flush_ms_max = config->hoglake.flush_ms_max,
+        .plan_age_s_max = config->hoglake.plan_age_s_max,
+        .unsure_ms = config->hoglake.request_ms_max + HOGLAKE_ADMISSION_MS,
+        .unsettled = unsettled[config->hoglake.unsettled_plan],
+        .lost_offsets_reset = config->hoglake.lost_offsets_reset,
         .until_end = engine->options.until_end,
         .from_start = engine->options.from_start,
     };
-    struct mp_pipeline_doors doors = {engine, door_lake, door_store, door_source};
+    struct mp_pipeline_doors doors = {engine, door_lake, door_store, door_source,
+                                      engine->options.open_whole_source ? door_whole_source : NULL};
     struct mp_pipeline_world world = {&engine->env, engine->log, engine->metrics, engine->health};
 
     return mp_pipeline_new(&options, &doors, &world);

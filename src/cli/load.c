@@ -2,7 +2,8 @@
  *
  * A file's place in the book of record is named by its canonical path and the hash of its first
  * bytes (kafka/source_file.h); its offsets are byte positions. So a second run goes on where the
- * first ended, and a file that is not the one it was is noticed.
+ * first ended, and a file that is not the one it was is noticed. Where the lake keeps no offsets,
+ * the book is a state file.
  */
 #include "cli/cli.h"
 
@@ -17,7 +18,10 @@
 struct load {
     const struct mp_config *config;
     const char *path;
-    struct mp_str name; /* of standard input; empty: none */
+    struct mp_str name;     /* of standard input; empty: none */
+    const char *state_path; /* NULL: none */
+    struct mp_file_state *state;
+    struct mp_str topic; /* of the file at hand: its name in the book */
     bool again;
     struct mp_env env;
     uint64_t began_us, size_bytes; /* size 0: not known */
@@ -28,7 +32,8 @@ static enum mp_code open_source(void *self, struct mp_engine *engine, struct mp_
                                 struct mp_source **ret)
 {
     struct load *load = self;
-    struct mp_source_file_options options = {.path = load->path};
+    struct mp_source_file_options options = {
+        .path = load->path, .state = load->state, .name = load->topic};
 
     (void)engine;
     return mp_source_file_open(&options, err, ret);
@@ -89,7 +94,8 @@ static enum mp_code name_file(struct load *load, struct mp_str group, struct mp_
         return code;
     hash = memrchr(ret->data, '#', ret->size);
     known.prefix = mp_str_n(ret->data, (size_t)(hash - ret->data) + 1);
-    code = mp_open_lake(load->config, group, MP_STR(""), false, &load->env, err, &lake);
+    if (!load->state)
+        code = mp_open_lake(load->config, group, MP_STR(""), false, &load->env, err, &lake);
     if (code)
         return code;
     {
@@ -100,7 +106,10 @@ static enum mp_code name_file(struct load *load, struct mp_str group, struct mp_
             return mp_err_set(err, MP_BAD_CONFIG, "%s: the path is too long", load->path);
         memcpy(prefix, known.prefix.data, known.prefix.size);
         known.prefix.data = prefix;
-        code = lake->driver->topics(lake, visit_topic, &known, err);
+        if (load->state)
+            mp_file_state_visit(load->state, visit_topic, &known);
+        else
+            code = lake->driver->topics(lake, visit_topic, &known, err);
     }
     mp_lake_close(lake);
     if (!code && !known.found && known.other && !load->again)
@@ -145,7 +154,7 @@ static enum mp_code load_one(struct load *load, struct mp_err *err)
     if (code)
         goto out;
     options.group = mp_buf_str(&group);
-    options.topic = mp_buf_str(&topic);
+    options.topic = load->topic = mp_buf_str(&topic);
     load->began_us = mp_now_mono_us(&load->env);
     code = mp_engine_open(&options, err, &engine);
     if (code)
@@ -182,6 +191,8 @@ static int parse(const struct mp_cli_args *args, struct load *load, int *ret_fir
             load->again = true;
         else if (strcmp(args->values[at], "--name") == 0 && at + 1 < args->count)
             load->name = mp_str_c(args->values[++at]);
+        else if (strcmp(args->values[at], "--state") == 0 && at + 1 < args->count)
+            load->state_path = args->values[++at];
         else
             return mp_cli_bad_argument("load", args->values[at]);
     }
@@ -191,6 +202,27 @@ static int parse(const struct mp_cli_args *args, struct load *load, int *ret_fir
         return MP_EXIT_CONFIG;
     }
     return MP_EXIT_OK;
+}
+
+/* The book of record, where the lake is none. */
+static enum mp_code open_state(struct load *load, struct mp_err *err)
+{
+    bool needed = load->config->destination == MP_DESTINATION_HOGLAKE;
+
+    if (!needed && load->state_path)
+        return mp_err_set(err, MP_BAD_CONFIG,
+                          "--state %s: the places reached are kept in the lake itself",
+                          load->state_path);
+    if (!needed)
+        return MP_OK;
+    if (!load->state_path)
+        return mp_err_set(err, MP_BAD_CONFIG,
+                          "a hoglake keeps no places reached in files: say --state FILE");
+    if (load->again) /* the same lines have the same key, which was used up the first time */
+        return mp_err_set(err, MP_BAD_CONFIG,
+                          "--again cannot be had from a hoglake, which takes the same lines of the "
+                          "same file once: load a copy under another name");
+    return mp_file_state_open(load->state_path, err, &load->state);
 }
 
 int mp_cli_load(const struct mp_cli_args *args)
@@ -208,12 +240,15 @@ int mp_cli_load(const struct mp_cli_args *args)
     code = mp_config_load(&arena, args->environment, &without_kafka, &err, &load.config);
     if (!code)
         code = mp_refuse_unserved(load.config, &err);
+    if (!code)
+        code = open_state(&load, &err);
     for (int i = first; i < args->count && !code; i++) {
         load.path = args->values[i];
         code = load_one(&load, &err);
     }
     if (code)
         status = mp_cli_fault(&err);
+    mp_file_state_close(load.state);
     mp_arena_fini(&arena);
     return status;
 }

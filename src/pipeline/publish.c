@@ -374,6 +374,12 @@ static enum mp_code stage_commit(struct mp_publish *publish, struct mp_err *err)
         publish->unsure = true;
     if (publish->result.orphaned)
         mp_orphans_tell(publish, publish->result.orphaned);
+    if (publish->result.orphaned && code == MP_CHANGED)
+        mp_metric_add(p->world.metrics, MP_M_ERRORS,
+                      strcmp(publish->result.orphaned, "commit_refused") == 0
+                          ? "hoglake_commit_contention"
+                          : "write_retry",
+                      1);
     if (!code)
         mp_metric_observe(p->world.metrics, MP_M_COMMIT_DURATION, NULL,
                           (double)(mp_now_mono_us(p->world.env) - began) / 1e6);

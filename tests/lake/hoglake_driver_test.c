@@ -617,8 +617,7 @@ static void a_table_is_made_whole_where_the_catalog_can(void)
         CHECK_STR(mp_str_n(target.data + prefix.size + 36, target.size - prefix.size - 36),
                   mp_str_c(rows[i].endpoint));
         snprintf(body, sizeof(body),
-                 "{\"namespace\":\"analytics\",\"name\":\"events\"," NEW_COLUMNS
-                 ",\"author\":\"millpond/events/3\"%s",
+                 "{\"namespace\":\"analytics\",\"name\":\"events\"," NEW_COLUMNS "%s",
                  rows[i].layout);
         said(3, body);
         snprintf(end, sizeof(end), "%.36s/commit", target.data + prefix.size);
@@ -797,11 +796,14 @@ static void small_types_are_promoted_and_longs_are_not_widened(void)
 
 static struct mp_lake_result result;
 
-static enum mp_code append_of(const struct mp_lake_table *table, const char *key)
+#define OBJECT "data/analytics/events/k/u-0.parquet"
+
+static enum mp_code append_file(const struct mp_lake_table *table, const char *key,
+                                const char *object)
 {
     struct mp_column_stats stats = {
         .field_id = 1, .type = MP_TYPE(INT64), .rows = 5, .nulls = 5, .compressed_bytes = 9};
-    struct mp_lake_file file = {.key = MP_STR("data/analytics/events/k/u-0.parquet"),
+    struct mp_lake_file file = {.key = mp_str_c(object),
                                 .rows = 5,
                                 .bytes = 100,
                                 .footer_bytes = 40,
@@ -820,6 +822,11 @@ static enum mp_code append_of(const struct mp_lake_table *table, const char *key
 
     memset(&result, 0xee, sizeof(result));
     return lake->driver->append(lake, &commit, &err, &result);
+}
+
+static enum mp_code append_of(const struct mp_lake_table *table, const char *key)
+{
+    return append_file(table, key, OBJECT);
 }
 
 static enum mp_code append(const struct mp_lake_table *table)
@@ -904,6 +911,7 @@ static void a_dead_connection_does_not_matter(void)
 
     CHECK_OK(append(table), err);
     CHECK_INT(result.snapshot, 8);
+    CHECK(result.replayed);
     said(3, BODY(7));
     said(4, BODY(7));
     over(5);
@@ -1121,6 +1129,23 @@ static void another_commit_replaces_the_one_held(void)
     over(5);
 }
 
+/* The same ranges, and so the same key, with other files: what is held is not sent for them. */
+static void other_files_of_the_same_ranges_are_another_request(void)
+{
+    static const struct http_step reused = {
+        .status = 422,
+        .body = "{\"error\":\"validation\",\"detail\":\"idempotency_key reused with a different "
+                "request\"}"};
+    READY({.status = 500}, reused, TABLE(9, ID, ));
+
+    fault(append(table), MP_IO, true);
+    CHECK_OK(append_file(table, KEY, "data/analytics/events/k/v-0.parquet"), err);
+    CHECK(result.already_published); /* the first had landed, for all that its answer said */
+    CHECK(memmem(http_script_request(script, 4)->body.data,
+                 http_script_request(script, 4)->body.size, "v-0.parquet", 11));
+    over(6);
+}
+
 static void without_files_nothing_is_sent(void)
 {
     READY(DONE(8));
@@ -1248,6 +1273,7 @@ int main(int argc, char **argv)
         TEST(other_refusals),
         TEST(a_table_that_was_made_anew_is_resolved_again),
         TEST(another_commit_replaces_the_one_held),
+        TEST(other_files_of_the_same_ranges_are_another_request),
         TEST(without_files_nothing_is_sent),
         TEST(published_is_what_the_receipt_says),
         TEST(lost_offsets_are_named_by_messages),

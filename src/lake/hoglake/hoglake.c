@@ -67,6 +67,7 @@ static void close_lake(struct mp_lake *self)
     mp_http_client_free(lake->http);
     mp_buf_fini(&lake->url);
     mp_buf_fini(&lake->held.body);
+    mp_buf_fini(&lake->held.object);
     mp_arena_fini(&lake->texts);
     mp_arena_fini(&lake->scratch);
     mp_free(lake);
