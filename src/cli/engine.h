@@ -68,7 +68,4 @@ struct mp_otlp_options mp_otlp_options_of(const struct mp_config *config, struct
                                           struct mp_str group,
                                           struct mp_otlp_attribute resource[MP_OTLP_RESOURCE]);
 
-/* Settings that are read but not served by this build are refused by name, never ignored. */
-enum mp_code mp_refuse_unserved(const struct mp_config *config, struct mp_err *err);
-
 #endif

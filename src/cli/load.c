@@ -285,8 +285,6 @@ int mp_cli_load(const struct mp_cli_args *args)
     mp_arena_init(&arena, 0);
     code = mp_config_load(&arena, args->environment, &without_kafka, &err, &load.config);
     if (!code)
-        code = mp_refuse_unserved(load.config, &err);
-    if (!code)
         code = open_state(&load, &err);
     for (int i = first; i < args->count && !code; i++) {
         load.path = args->values[i];

@@ -21,8 +21,6 @@ int mp_cli_run(const struct mp_cli_args *args)
         return mp_cli_bad_argument("run", args->values[0]);
     mp_arena_init(&arena, 0);
     code = mp_config_load(&arena, args->environment, NULL, &err, &kafka.config);
-    if (!code)
-        code = mp_refuse_unserved(kafka.config, &err);
     if (code)
         goto out;
     options.config = kafka.config;

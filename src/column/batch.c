@@ -70,7 +70,7 @@ static uint8_t lane_of_type(const struct mp_batch *batch, struct mp_type type)
         return MP_LANE_JSON;
     if (type.id == MP_TYPE_BLOB)
         return MP_LANE_BLOB;
-    return type.id == MP_TYPE_OTHER ? MP_LANE_REFUSE : MP_LANE_CAST;
+    return type.id == MP_TYPE_VARIANT || type.id == MP_TYPE_OTHER ? MP_LANE_REFUSE : MP_LANE_CAST;
 }
 
 struct mp_builder *mp_batch_add(struct mp_batch *batch, struct mp_str name, struct mp_type type)
@@ -195,7 +195,8 @@ static bool is_own_name(const struct mp_batch *batch, struct mp_str name)
 
     return (options->rescued_name.size && mp_batch_same_name(batch, name, options->rescued_name)) ||
            (options->inserted_at_name.size &&
-            mp_batch_same_name(batch, name, options->inserted_at_name));
+            mp_batch_same_name(batch, name, options->inserted_at_name)) ||
+           mp_batch_companion(batch, name);
 }
 
 /* The pipeline's own columns that the table has not yet: they have their place in the budget. */
@@ -204,7 +205,8 @@ static uint32_t own_columns(const struct mp_batch *batch)
     const struct mp_batch_options *options = &batch->options;
 
     return (options->rescued_name.size && !mp_batch_find(batch, options->rescued_name)) +
-           (options->inserted_at_name.size && !mp_batch_find(batch, options->inserted_at_name));
+           (options->inserted_at_name.size && !mp_batch_find(batch, options->inserted_at_name)) +
+           mp_batch_companions_missing(batch);
 }
 
 static uint32_t refuse_name(struct mp_batch *batch, struct mp_str name)
@@ -221,9 +223,11 @@ static uint32_t look_up(struct mp_batch *batch, struct mp_str name, bool null)
 {
     struct mp_builder *builder;
 
+    builder = mp_batch_find(batch, name);
+    if (mp_batch_companion(batch, name) || (builder && builder->type.id == MP_TYPE_VARIANT))
+        batch->variant_keys++;
     if (is_own_name(batch, name))
         return KEY_RESCUE + MP_RESCUE_RESERVED;
-    builder = mp_batch_find(batch, name);
     if (!builder) {
         if ((batch->options.name_ok && !batch->options.name_ok(name)) || is_refused(batch, name))
             return refuse_name(batch, name);

@@ -68,13 +68,21 @@ struct mp_config_kafka {
     struct mp_str aws_region, aws_role_session_name;
 };
 
+/* A column that is made of another one's values. */
+struct mp_config_variant {
+    struct mp_str source, name;
+};
+
 struct mp_config_ducklake {
     struct mp_str catalog;      /* "sqlite:PATH" or "postgres:CONNINFO"; holds the password */
     struct mp_str catalog_name; /* the same for people, without any secret */
     uint32_t race_retries_max;
     enum mp_offsets_from offsets_from;
-    const struct mp_str *variant_columns;
-    uint32_t variant_column_count;
+    const struct mp_config_variant *variants;
+    uint32_t variant_count;
+    struct mp_str variant_key_prefix; /* may be empty */
+    const struct mp_str *variant_keys;
+    uint32_t variant_key_count;
 };
 
 struct mp_config_hoglake {

@@ -71,12 +71,11 @@ void mp_json_free(struct mp_json *json)
     mp_json_keys_fini(&json->keys);
     free_room(json);
     mp_free(json->fields);
+    mp_free(json->nodes);
     mp_free(json);
 }
 
-/* Makes index, cuts and scratch large enough for a record of so many bytes. What an outsized record
- * needed goes back with the next ordinary one. */
-static void make_room(struct mp_json *json, size_t bytes)
+void mp_json_make_room(struct mp_json *json, size_t bytes)
 {
     bool outsized = json->room_bytes > ROOM_KEPT && bytes <= ROOM_KEPT;
     size_t entries;
@@ -118,7 +117,7 @@ enum mp_json_fault mp_json_scan(struct mp_json *json, struct mp_str record,
 
     json->field_count = 0;
     if (end - from >= 2 && record.data[from] == '{' && record.data[end - 1] == '}') {
-        make_room(json, end);
+        mp_json_make_room(json, end);
         next_serial(json);
         if (json->fill_index(&json->index, record.data, end) &&
             mp_json_walk(json, record.data, from, end)) {

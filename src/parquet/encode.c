@@ -83,6 +83,8 @@ void mp_parquet_encoder_free(struct mp_parquet_encoder *encoder)
     mp_free(encoder->page.room);
     mp_free(encoder->body);
     mp_free(encoder->records);
+    mp_free(encoder->levels);
+    mp_variant_free(encoder->variant);
     mp_free(encoder);
 }
 
@@ -158,15 +160,20 @@ static enum mp_code page_out(struct mp_parquet_encoder *encoder, const struct mp
 /* ---- plain pages ----------------------------------------------------------------------------- */
 
 /* Writes the definition levels so that they end where the values begin; gives the whole body. */
-static struct mp_str body_with_levels(struct mp_page *page, const uint64_t *bits, uint32_t rows,
-                                      size_t value_bytes)
+static struct mp_str body_with_levels(struct mp_parquet_encoder *encoder, uint32_t from,
+                                      uint32_t rows, size_t value_bytes)
 {
-    uint8_t levels[MP_PAGE_WORDS * 9];
+    struct mp_page *page = &encoder->page;
+    uint8_t levels[MP_LEVELS_ROOM - 4];
     uint32_t size;
     char *body;
 
-    assert(mp_rle_bits_max(rows) <= sizeof(levels) && sizeof(levels) + 4 <= MP_LEVELS_ROOM);
-    size = (uint32_t)mp_rle_bits(bits, rows, levels);
+    assert(mp_rle_bits_max(rows) <= sizeof(levels));
+    if (encoder->nest.around)
+        size = (uint32_t)mp_levels_write(&encoder->nest, page->bits, from, rows, encoder->levels,
+                                         levels);
+    else
+        size = (uint32_t)mp_rle_bits(page->bits, rows, levels);
     body = mp_page_values(page) - 4 - size;
     memcpy(body, &size, 4);
     memcpy(body + 4, levels, size);
@@ -193,7 +200,7 @@ static enum mp_code plain_page(struct mp_parquet_encoder *encoder, struct mp_err
     bytes = page->bytes;
     if (source->layout.order == MP_ORDER_BOOL)
         bytes = mp_plain_pack_bools(mp_page_values(page), page->count);
-    body = body_with_levels(page, page->bits, page->rows, bytes);
+    body = body_with_levels(encoder, source->next - page->rows, page->rows, bytes);
     head.count = page->rows;
     judge = encoder->record_count == 1 && body.size >= JUDGE_BYTES_MIN;
     return page_out(encoder, &head, body, judge, err, &record->bytes);
@@ -263,8 +270,8 @@ static enum mp_code index_pages(struct mp_parquet_encoder *encoder, struct mp_er
         assert(count == record->rows - record->nulls);
         values[0] = (uint8_t)width;
         bytes = 1 + mp_rle_indices(indices, count, width, values + 1);
-        code = page_out(encoder, &head, body_with_levels(page, page->bits, record->rows, bytes),
-                        false, err, &record->bytes);
+        code = page_out(encoder, &head, body_with_levels(encoder, from, record->rows, bytes), false,
+                        err, &record->bytes);
         indices += count;
         from += record->rows;
     }
@@ -424,6 +431,7 @@ void mp_parquet_chunk_free(struct mp_parquet_chunk *chunk)
 {
     if (!chunk)
         return;
+    mp_parquet_group_free(chunk->group);
     mp_packed_drop(chunk->packed);
     mp_free(chunk->parts);
     mp_free(chunk->page_bytes);

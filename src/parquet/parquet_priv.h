@@ -8,6 +8,8 @@
  *     page     levels + values -> codec -> header and packed body
  *     packed   those of all chunks of a column, in segments of the pool
  *     encode   a column -> chunks: which encoding, where pages end
+ *     levels   definition levels of a leaf inside groups
+ *     variant  a VARIANT: rows of another column -> the leaves of a group
  *     index    ColumnIndex and OffsetIndex of a chunk
  *     layout   our types -> physical, logical and converted types
  *     thrift   the compact protocol, writing only
@@ -20,7 +22,9 @@
 #ifndef MP_PARQUET_PARQUET_PRIV_H
 #define MP_PARQUET_PARQUET_PRIV_H
 
+#include "base/arena.h"
 #include "base/buf.h"
+#include "parquet/footer.h"
 #include "parquet/writer.h"
 
 #include <assert.h>
@@ -62,9 +66,18 @@ struct mp_layout {
 /* The type must be one that can be written (neither NONE nor OTHER). */
 struct mp_layout mp_layout_of(struct mp_type type);
 
+/* What a SchemaElement says. */
+struct mp_schema_element {
+    struct mp_str name;
+    struct mp_type type; /* of a group: VARIANT, or NONE */
+    enum mp_parquet_repetition repetition;
+    uint32_t children; /* 0: a leaf */
+    int32_t field_id;  /* 0: none, which things inside a VARIANT have not */
+};
+
 struct mp_thrift;
-/* Writes the SchemaElement of a leaf as one element of a list. */
-void mp_layout_schema_element(struct mp_thrift *thrift, const struct mp_parquet_field *field);
+/* Writes a SchemaElement as one element of a list. */
+void mp_layout_schema_element(struct mp_thrift *thrift, const struct mp_schema_element *element);
 
 /* ---- thrift ---------------------------------------------------------------------------------- */
 
@@ -205,7 +218,7 @@ int mp_order_compare(struct mp_layout layout, struct mp_str a, struct mp_str b);
 
 #define MP_PAGE_ROWS_MAX 20480u /* rows of a page; a multiple of 64 */
 #define MP_PAGE_WORDS    (MP_PAGE_ROWS_MAX / 64)
-#define MP_LEVELS_ROOM   4096u /* in front of a page's values, for its levels */
+#define MP_LEVELS_ROOM   8192u /* in front of a page's values, for its levels */
 #define MP_BATCH         256u
 
 struct mp_cursor {
@@ -390,7 +403,17 @@ struct mp_page_record {
     char bounds[2][MP_BOUND_PAGE_MAX];
 };
 
+/* The leaves of a VARIANT, in the order of the schema: metadata, value, and of each field that is
+ * stored apart its value and its typed value. */
+struct mp_parquet_group {
+    struct mp_variant_shape shape; /* its fields and their names are the group's own */
+    struct mp_arena arena;
+    uint32_t count; /* 2 + 2 * shape.count */
+    struct mp_parquet_chunk **leaves;
+};
+
 struct mp_parquet_chunk {
+    struct mp_parquet_group *group; /* a VARIANT: then only type, rows, nulls and bytes are set */
     struct mp_type type;
     uint8_t codec;
     uint32_t rows, nulls;
@@ -406,6 +429,18 @@ struct mp_parquet_chunk {
     struct mp_extremes extremes;
     struct mp_buf column_index; /* size 0: none can be made */
 };
+
+/* A row's definition level says how many of the optional things around a value are there. For a
+ * leaf at the top that is its validity bit; inside groups it is what `around` says of the row, held
+ * to `groups`, and one more for the value. */
+struct mp_nest {
+    const uint8_t *around; /* per row of the chunk; NULL: a leaf at the top */
+    uint32_t groups;       /* optional groups around the leaf */
+};
+
+/* Writes the levels of rows from..from + count - 1; bits are their validity. Gives the bytes. */
+size_t mp_levels_write(const struct mp_nest *nest, const uint64_t *bits, uint32_t from,
+                       uint32_t count, uint32_t *scratch, uint8_t *ret);
 
 struct mp_parquet_encoder {
     struct mp_parquet_options options; /* with every default filled in */
@@ -425,10 +460,16 @@ struct mp_parquet_encoder {
     uint64_t raw_bytes;
     struct mp_extremes extremes;
     char extreme_bytes[2][MP_STATS_TEXT_MAX];
+    struct mp_nest nest;
+    uint32_t *levels; /* [MP_PAGE_ROWS_MAX], for leaves inside groups; NULL: none came yet */
+    struct mp_variant *variant; /* NULL: none was made yet */
 };
 
 /* Parquet's enum CompressionCodec. */
 int mp_codec_number(uint8_t codec);
+
+/* No-op on NULL; frees its leaves too. */
+void mp_parquet_group_free(struct mp_parquet_group *group);
 
 /* Makes room for `need` elements; what was there is kept. */
 void *mp_scratch_grow(void *memory, size_t *capacity, size_t need, size_t element_bytes);

@@ -3,8 +3,8 @@
  * A batch is cut into files (one per partition tuple), a file into row groups; every column of the
  * batch is one job, for all files at once, so that its memory can go back when the job is done:
  *
- *     cut -> for each column, on any thread: mp_parquet_encode -> for each file:
- * mp_parquet_file_new
+ *     cut -> for each column, on any thread: mp_parquet_encode, for a VARIANT
+ * mp_parquet_encode_variant -> for each file: mp_parquet_file_new
  *
  * The compressed chunks outlive the file that was made from them, so a footer can be made again
  * with other names or field ids (mp_parquet_file_new is cheap) without encoding again.
@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "base/segment.h"
 #include "column/column.h"
+#include "column/variant.h"
 #include "parquet/stats.h"
 
 enum mp_codec { MP_CODEC_NONE, MP_CODEC_SNAPPY, MP_CODEC_ZSTD, MP_CODEC_LZ4_RAW };
@@ -63,6 +64,27 @@ void mp_parquet_encoder_free(struct mp_parquet_encoder *encoder);
 enum mp_code mp_parquet_encode(struct mp_parquet_encoder *encoder, struct mp_segment_pool *pool,
                                struct mp_column *column, const struct mp_parquet_cut *cut,
                                struct mp_err *err, struct mp_parquet_chunk **ret);
+/* How a VARIANT is made of another column. */
+struct mp_parquet_variant_options {
+    struct mp_variant_allow apart; /* members that may be stored apart, see column/variant.h */
+    uint32_t apart_max;            /* at most so many of them; 0: none at all */
+};
+
+struct mp_parquet_variant_counts {
+    uint64_t unfit;   /* values that are no JSON that a VARIANT can hold: null in it */
+    uint64_t rounded; /* values with an integer of more than 38 digits, now a double */
+};
+
+/* Encodes the VARIANT that is made of source's values: of text that is JSON its value, of numbers
+ * and booleans the same, of other types a string of their text. Leaves source as it is: it is
+ * encoded afterwards. The rest is as above; adds to *counts. One shape, taken from a sample of
+ * the rows, holds for all files. */
+enum mp_code mp_parquet_encode_variant(struct mp_parquet_encoder *encoder,
+                                       struct mp_segment_pool *pool, const struct mp_column *source,
+                                       const struct mp_parquet_cut *cut,
+                                       const struct mp_parquet_variant_options *options,
+                                       struct mp_err *err, struct mp_parquet_chunk **ret,
+                                       struct mp_parquet_variant_counts *counts);
 /* Compressed bytes of a chunk. */
 uint64_t mp_parquet_chunk_bytes(const struct mp_parquet_chunk *chunk);
 

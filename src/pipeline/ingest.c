@@ -47,6 +47,8 @@ struct mp_batch *mp_ingest_batch(struct mp_pipeline *p)
         .pin_count = p->options.pin_count,
         .rescued_name = p->options.rescued_column,
         .inserted_at_name = MP_INSERTED_AT,
+        .companions = p->options.companions,
+        .companion_count = p->options.companion_count,
         .columns_max = p->options.columns_max,
         .fold_case = p->lake->driver->fold_case,
         .widen = p->lake->driver->fold_case, /* DuckLake widens, hoglake does not */

@@ -70,7 +70,9 @@ struct mp_job {
     uint64_t arrow_bytes, records, rows;
     uint64_t compressed_bytes;
     uint64_t rescued[MP_RESCUE_REASONS];
-    struct mp_misfit *misfits; /* of the main table */
+    uint32_t variant_keys;                    /* see mp_batch_variant_keys */
+    struct mp_parquet_variant_counts variant; /* of all companions */
+    struct mp_misfit *misfits;                /* of the main table */
     uint32_t misfit_count;
     struct mp_str refused_names[MP_BATCH_NAMES_KEPT];
     uint32_t refused_name_count; /* all of them */

@@ -72,6 +72,15 @@ static void count_rescued(struct mp_pipeline *p, const struct mp_job *job)
     p->counts.rescued += total;
 }
 
+static void count_variants(struct mp_pipeline *p, const struct mp_job *job)
+{
+    mp_metric_add(p->world.metrics, MP_M_VARIANT_COMPANION_COLUMNS_DROPPED, NULL,
+                  job->variant_keys);
+    mp_metric_add(p->world.metrics, MP_M_VARIANT_VALUES_COERCED, NULL,
+                  (double)job->variant.rounded);
+    mp_metric_add(p->world.metrics, MP_M_VARIANT_VALUES_NULL, NULL, (double)job->variant.unfit);
+}
+
 /* What the Python program counts once a column and batch, we count once a column and flush: a pin
  * that converted, a pin that could not, a live type that could not. */
 static void count_misfits(struct mp_pipeline *p, const struct mp_job *job)
@@ -156,6 +165,7 @@ void mp_status_flushed(const struct mp_publish *publish, double seconds)
     if (!job->settles) /* others' partitions may be among them */
         count_ranges(p, job);
     count_rescued(p, job);
+    count_variants(p, job);
     p->counts.rows += rows;
     p->counts.files += files;
     p->counts.parquet_bytes += job->compressed_bytes;

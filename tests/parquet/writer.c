@@ -539,7 +539,7 @@ static void a_value_larger_than_any_page_is_refused(void)
                   MP_BAD_DATA);
         CHECK_STR(
             mp_str_c(err.text),
-            MP_STR("column c: a value of 2147483648 bytes, at most 2147479547 fit in a page"));
+            MP_STR("column c: a value of 2147483648 bytes, at most 2147475451 fit in a page"));
         CHECK(!err.retriable);
         CHECK(!chunks[0]);
     }
