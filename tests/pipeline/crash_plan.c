@@ -162,17 +162,23 @@ static uint32_t thaw(struct play *play, bool all, struct actor **ret)
 static bool act(struct play *play, bool last)
 {
     struct actor *actors[REPLICAS_MAX], *woken[ACTORS_MAX];
-    uint32_t count = 1 + (uint32_t)pick(play, REPLICAS_MAX), ended_well = 0, woken_count = 0;
+    uint32_t replica_count = 1 + (uint32_t)pick(play, REPLICAS_MAX), count = 0, ended_well = 0;
+    uint32_t woken_count = 0;
     bool at_once = pick(play, 2);
 
     if (!last)
         plan_faults(play);
-    for (uint32_t i = 0; i < count; i++) {
-        actors[i] = actor_new(play, i, count);
+    for (uint32_t i = 0; i < replica_count; i++) {
+        if (!last && count + 1 < replica_count && pick(play, 2))
+            continue; /* its partitions stay with whoever has them */
+        actors[count] = actor_new(play, i, replica_count);
         if (!last && pick(play, 3)) {
-            actors[i]->fate = 1 + (enum actor_fate)pick(play, 3);
-            actors[i]->fate_at = 1 + pick(play, pick(play, 2) ? 20 : 80);
+            actors[count]->fate = 1 + (enum actor_fate)pick(play, 3);
+            actors[count]->fate_at = 1 + pick(play, pick(play, 2) ? 20 : 80);
+            actors[count]->fate_of_one = pick(play, 2); /* most often a piece of a plan */
+            actors[count]->fate_call = ACTOR_COMMIT;
         }
+        count++;
     }
     for (uint32_t i = 0; i < count; i++) {
         if (i == count / 2)

@@ -401,6 +401,34 @@ static void a_frozen_owner_doubles_nothing(void)
     world_close(&world);
 }
 
+/* The same between two pieces of its plan, and only a part of its partitions is taken over: the
+ * missing piece, which it could still write, must not make the plan whole. */
+static void a_frozen_owner_cannot_complete_a_void_plan(void)
+{
+    struct actor zombie, half;
+    struct mp_err err;
+
+    open_world(2);
+    world_add(&world, 0, 10);
+    world_add(&world, 1, 20);
+    zombie = actor_of(ACTOR_FREEZES, ACTOR_COMMIT, 4); /* two for where to begin, one piece */
+    actor_start(&zombie);
+    CHECK(actor_wait(&zombie));
+    world_add(&world, 0, 5);
+    half = actor_of(ACTOR_LIVES, ACTOR_PUT, 0);
+    half.replica_count = 2;
+    CHECK_OK(actor_run(&half, &err), err);
+    check_end(0, 15);
+    actor_thaw(&zombie);
+    CHECK_INT(actor_join(&zombie), MP_FENCED);
+    CHECK_INT(mp_fake_commit_count(world.catalog), 1);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_HOGLAKE_ORPHANED_FILES, "superseded"), 1);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(mp_fake_commit_count(world.catalog), 2);
+    check_end(1, 20);
+    world_close(&world);
+}
+
 static void a_refused_commit_is_read_again_and_its_files_named(void)
 {
     struct mp_err err;
@@ -491,6 +519,7 @@ int main(int argc, char **argv)
         TEST(a_second_process_of_a_new_group_does_not_halt),
         TEST(without_owners_it_goes_on_as_well),
         TEST(a_frozen_owner_doubles_nothing),
+        TEST(a_frozen_owner_cannot_complete_a_void_plan),
         TEST(a_refused_commit_is_read_again_and_its_files_named),
         TEST(a_refusal_after_a_lost_answer_doubles_nothing),
         TEST(a_flush_that_takes_too_long_has_failed_and_is_kept),
