@@ -30,8 +30,10 @@ static const struct verb verbs[] = {
      "SIGTERM and SIGINT flush what is buffered, commit it and end with 0.\n",
      mp_cli_run},
     {"check", "", "see whether Kafka, catalog and store are reachable and agree; change nothing",
-     "Reads the settings, then asks Kafka, the catalog and the object store one after the other,\n"
-     "and says of each what it found. Leaves nothing changed. Ends with 0 when `run` would "
+     "Reads the settings, then asks Kafka, the catalog, the object store and, where they are set,\n"
+     "the include list and the log endpoint, compares the clocks, and says of each what it found: "
+     "a\n"
+     "line for each fault, with what to do. Leaves nothing changed. Ends with 0 when `run` would\n"
      "start.\n",
      mp_cli_check},
     {"demo", "[--directory DIR] [--events N]",
@@ -47,13 +49,14 @@ static const struct verb verbs[] = {
      "append files of JSON lines (or standard input) to the table, each line once",
      "Takes newline-delimited JSON through the same pipeline. The place reached in each file is "
      "kept\n"
-     "in the lake: the same command again adds nothing, and of a file that has grown only the new\n"
+     "in the lake (for hoglake in a file beside): the same command again adds nothing, and of a "
+     "file that has grown only the new\n"
      "lines. A file that became shorter or different is refused.\n"
      "\n"
      "  -             read standard input\n"
      "  --name NAME   a name for standard input, under which it can be resumed\n"
      "  --again       read files from the start that the lake knows under this name already\n"
-     "  --state FILE  where the places reached are kept for a hoglake catalog, which keeps none\n"
+     "  --state FILE  where the places reached are kept (hoglake, which needs it)\n"
      "\n"
      "The settings of the destination are read from the environment; those of Kafka are not "
      "needed.\n",

@@ -50,3 +50,16 @@ size_t mp_utf8_write(uint32_t point, char ret[4])
     ret[0] = (char)(leads[size] | point);
     return size;
 }
+
+bool mp_utf8_is(struct mp_str text)
+{
+    uint32_t point;
+    size_t size;
+
+    for (size_t at = 0; at < text.size; at += size) {
+        size = mp_utf8_read(mp_str_n(text.data + at, text.size - at), &point);
+        if (size == 0)
+            return false;
+    }
+    return true;
+}

@@ -7,6 +7,8 @@
 /* Bytes of the character a text begins with, 1 to 4, and its code point. 0: it is not UTF-8, or
  * the text is empty. (RFC 3629, section 4: no surrogates, nothing overlong) */
 size_t mp_utf8_read(struct mp_str text, uint32_t *ret_point);
+/* Whether all of it is. */
+bool mp_utf8_is(struct mp_str text);
 /* Writes the character, gives its size. The code point is one. */
 size_t mp_utf8_write(uint32_t point, char ret[4]);
 

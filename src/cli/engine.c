@@ -3,8 +3,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/http.h"
-#include "obs/otlp.h"
-#include "pipeline/include_poll.h"
+#include "cli/probe.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -13,8 +12,8 @@
 #include <unistd.h>
 
 enum {
-    ALIVE_MS_MAX = 480000,    /* also of one flush, where a destination bounds it */
-    ADMISSION_MS_MAX = 30000, /* a hoglake server lets a commit wait for its turn so long */
+    ALIVE_MS_MAX = 480000,
+    HOGLAKE_ADMISSION_MS = 30000, /* so long a commit may wait in the server for its lock */
 };
 
 struct mp_engine {
@@ -49,8 +48,18 @@ static enum mp_code door_store(void *self, struct mp_str data_path, struct mp_er
                                struct mp_store **ret)
 {
     struct mp_engine *engine = self;
+    struct mp_store *store;
+    enum mp_code code = mp_open_store(engine->config, data_path, &engine->env, err, &store);
 
-    return mp_open_store(engine->config, data_path, &engine->env, err, ret);
+    if (code)
+        return code;
+    if (engine->config->destination == MP_DESTINATION_HOGLAKE)
+        code = mp_probe_store(engine->config, data_path, store, engine->log, err);
+    if (code)
+        mp_store_close(store);
+    else
+        *ret = store;
+    return code;
 }
 
 static enum mp_code door_source(void *self, struct mp_err *err, struct mp_source **ret)
@@ -65,24 +74,6 @@ static enum mp_code door_whole_source(void *self, struct mp_err *err, struct mp_
     struct mp_engine *engine = self;
 
     return engine->options.open_whole_source(engine->options.self, engine, err, ret);
-}
-
-static struct mp_filter_options filter_options(const struct mp_config *config,
-                                               const struct mp_config_filter *filter)
-{
-    struct mp_filter_options options = {
-        .field = filter->field,
-        .integer = filter->integer,
-        .integers = filter->integers,
-        .texts = filter->texts,
-        .count = filter->count,
-    };
-
-    for (uint32_t i = 0; i < config->pin_count; i++)
-        if (config->pins[i].type.id == MP_TYPE_UUID &&
-            mp_str_eq(config->pins[i].name, filter->field))
-            options.uuid = true;
-    return options;
 }
 
 static struct mp_parquet_options parquet_options(const struct mp_config *config)
@@ -106,7 +97,6 @@ static struct mp_pipeline *pipeline_of(struct mp_engine *engine)
         [MP_UNSETTLED_SKIP] = MP_PIPELINE_SKIP,
     };
     const struct mp_config *config = engine->config;
-    const struct mp_config_hoglake *hoglake = &config->hoglake;
     struct mp_pipeline_options options = {
         .topic = engine->options.topic,
         .table = config->table,
@@ -129,9 +119,12 @@ static struct mp_pipeline *pipeline_of(struct mp_engine *engine)
         .outage_ms_max = config->outage_ms_max,
         .reset = config->kafka.reset == MP_RESET_LATEST ? MP_PIPELINE_LATEST : MP_PIPELINE_EARLIEST,
         .offsets_from_source = config->ducklake.offsets_from == MP_OFFSETS_FROM_KAFKA,
-        .plan_age_s_max = hoglake->plan_age_s_max,
-        .unsettled = unsettled[hoglake->unsettled_plan],
-        .lost_offsets_reset = hoglake->lost_offsets_reset,
+        .attempts_max = config->hoglake.attempts_max,
+        .flush_ms_max = config->hoglake.flush_ms_max,
+        .plan_age_s_max = config->hoglake.plan_age_s_max,
+        .unsure_ms = config->hoglake.request_ms_max + HOGLAKE_ADMISSION_MS,
+        .unsettled = unsettled[config->hoglake.unsettled_plan],
+        .lost_offsets_reset = config->hoglake.lost_offsets_reset,
         .until_end = engine->options.until_end,
         .from_start = engine->options.from_start,
     };
@@ -139,11 +132,6 @@ static struct mp_pipeline *pipeline_of(struct mp_engine *engine)
                                       engine->options.open_whole_source ? door_whole_source : NULL};
     struct mp_pipeline_world world = {&engine->env, engine->log, engine->metrics, engine->health};
 
-    if (config->destination == MP_DESTINATION_HOGLAKE) {
-        options.attempts_max = hoglake->attempts_max;
-        options.flush_ms_max = ALIVE_MS_MAX;
-        options.unsure_ms = hoglake->request_ms_max + ADMISSION_MS_MAX;
-    }
     return mp_pipeline_new(&options, &doors, &world);
 }
 
@@ -211,28 +199,12 @@ static void tell_settings(struct mp_engine *engine)
 static enum mp_code open_otlp(struct mp_engine *engine, struct mp_err *err)
 {
     const struct mp_config *config = engine->config;
-    const struct mp_config_telemetry *telemetry = &config->telemetry;
-    const struct mp_otlp_attribute resource[] = {
-        {MP_STR("service.name"), MP_STR("millpond")},
-        {MP_STR("service.namespace"), telemetry->namespace_name},
-        {MP_STR("service.version"), telemetry->version},
-        {MP_STR("service.instance.id"), telemetry->instance_id},
-        {MP_STR("messaging.system"), MP_STR("kafka")},
-        {MP_STR("messaging.destination.name"), engine->options.topic},
-        {MP_STR("messaging.kafka.consumer.group"), engine->options.group},
-        {MP_STR("millpond.ducklake.table"), config->table},
-        {MP_STR("millpond.ducklake.data_path"), config->data_path},
-    };
-    struct mp_otlp_options options = {
-        .url = telemetry->endpoint.data,
-        .token = telemetry->token,
-        .resource = resource,
-        .resource_count = sizeof(resource) / sizeof(*resource),
-        .more = telemetry->attributes,
-    };
+    struct mp_otlp_attribute resource[MP_OTLP_RESOURCE];
+    struct mp_otlp_options options =
+        mp_otlp_options_of(config, engine->options.topic, engine->options.group, resource);
     enum mp_code code;
 
-    if (!telemetry->token.size)
+    if (!config->telemetry.token.size)
         return MP_OK;
     code = mp_otlp_open(&options, &engine->env, engine->log, engine->metrics, err, &engine->otlp);
     if (!code)
@@ -280,8 +252,8 @@ enum mp_code mp_engine_open(const struct mp_engine_options *options, struct mp_e
     engine->pins = mp_alloc_array(config->pin_count, sizeof(*engine->pins));
     for (uint32_t i = 0; i < config->pin_count; i++)
         engine->pins[i] = (struct mp_pin){config->pins[i].name, config->pins[i].type};
-    engine->keep = filter_options(config, &config->keep);
-    engine->drop = filter_options(config, &config->drop);
+    engine->keep = mp_filter_options_of(config, &config->keep);
+    engine->drop = mp_filter_options_of(config, &config->drop);
     engine->pipeline = pipeline_of(engine);
     code = open_otlp(engine, err);
     tell_settings(engine);
@@ -328,26 +300,16 @@ static enum mp_code await_list(struct mp_engine *engine, struct mp_err *err)
 
 static enum mp_code open_include(struct mp_engine *engine, struct mp_err *err)
 {
-    const struct mp_config_include *include = &engine->config->include;
-    struct mp_include_poll_options options = {
-        .url = include->url.data,
-        .header_name = include->header_name,
-        .header_value = include->header_value,
-        .authoritative = include->mode == MP_INCLUDE_AUTHORITATIVE,
-        .poll_ms = include->poll_ms,
-        .request_ms_max = include->request_ms_max,
-        .removal_polls = include->removal_polls,
-        .keep = &engine->keep,
-        .self = engine,
-        .on_list = new_list,
-    };
+    struct mp_include_poll_options options = mp_include_options_of(engine->config, &engine->keep);
     enum mp_code code;
 
-    if (!include->url.size) {
+    if (!engine->config->include.url.size) {
         if (engine->keep.field.size)
             mp_metric_set(engine->metrics, MP_M_INCLUDE_VALUES_MODE, "static", 1);
         return MP_OK;
     }
+    options.self = engine;
+    options.on_list = new_list;
     code = mp_include_poll_open(&options, &engine->env, engine->log, engine->metrics, err,
                                 &engine->include);
     return code || !options.authoritative ? code : await_list(engine, err);

@@ -7,6 +7,8 @@
 #define MP_CLI_ENGINE_H
 
 #include "config/config.h"
+#include "obs/otlp.h"
+#include "pipeline/include_poll.h"
 #include "pipeline/pipeline.h"
 
 struct mp_engine; /* opaque, see engine.c */
@@ -17,7 +19,7 @@ struct mp_engine_options {
     struct mp_str group, topic; /* the book of record's key */
     enum mp_code (*open_source)(void *self, struct mp_engine *engine, struct mp_err *err,
                                 struct mp_source **ret);
-    /* A second one with every partition, where the first may not have them all; else NULL. */
+    /* A second source, which has every partition of the topic; NULL: the first has them all. */
     enum mp_code (*open_whole_source)(void *self, struct mp_engine *engine, struct mp_err *err,
                                       struct mp_source **ret);
     void *self;
@@ -51,6 +53,21 @@ enum mp_code mp_open_lake(const struct mp_config *config, struct mp_str group, s
                           struct mp_lake **ret);
 enum mp_code mp_open_store(const struct mp_config *config, struct mp_str data_path,
                            const struct mp_env *env, struct mp_err *err, struct mp_store **ret);
+/* What time the catalog's server has, microseconds since 1970. MP_NOT_FOUND: it has no clock. */
+enum mp_code mp_catalog_clock(const struct mp_config *config, const struct mp_env *env,
+                              struct mp_err *err, int64_t *ret_wall_us);
+
+/* Settings as the rooms take them; texts are borrowed of config. */
+struct mp_filter_options mp_filter_options_of(const struct mp_config *config,
+                                              const struct mp_config_filter *filter);
+/* Without on_list, which is the caller's. Borrows keep. */
+struct mp_include_poll_options mp_include_options_of(const struct mp_config *config,
+                                                     const struct mp_filter_options *keep);
+#define MP_OTLP_RESOURCE 9 /* attributes */
+struct mp_otlp_options mp_otlp_options_of(const struct mp_config *config, struct mp_str topic,
+                                          struct mp_str group,
+                                          struct mp_otlp_attribute resource[MP_OTLP_RESOURCE]);
+
 /* Settings that are read but not served by this build are refused by name, never ignored. */
 enum mp_code mp_refuse_unserved(const struct mp_config *config, struct mp_err *err);
 

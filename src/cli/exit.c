@@ -16,13 +16,13 @@ enum mp_exit mp_exit_of(enum mp_code code)
         return MP_EXIT_FENCED;
     case MP_CHANGED:
     case MP_REFUSED:
+    case MP_BAD_DATA:
         return MP_EXIT_CHANGED;
     case MP_IO:
     case MP_TIMEOUT:
     case MP_CONFLICT:
         return MP_EXIT_OUTAGE;
     case MP_FULL:
-    case MP_BAD_DATA:
         return MP_EXIT_BUG;
     }
     return MP_EXIT_BUG;

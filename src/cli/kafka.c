@@ -50,6 +50,7 @@ static void drop_log(void *self, int level, const char *text)
     (void)self, (void)level, (void)text;
 }
 
+/* whole: every partition of the topic, whoever else reads them, and nothing is counted. */
 static enum mp_code open_source(const struct mp_config *config, struct mp_kafka_door *door,
                                 bool whole, uint32_t topic_grace_ms, const struct mp_env *env,
                                 struct mp_err *err, struct mp_source **ret)
@@ -73,7 +74,7 @@ static enum mp_code open_source(const struct mp_config *config, struct mp_kafka_
         .settings = settings,
         .setting_count = kafka->passthrough_count,
         .self = door,
-        .on_stats = door ? on_stats : NULL,
+        .on_stats = door && !whole ? on_stats : NULL,
         .on_error = door ? on_error : NULL,
         .on_log = door ? on_log : drop_log,
     };
@@ -99,7 +100,7 @@ enum mp_code mp_open_kafka(void *self, struct mp_engine *engine, struct mp_err *
     return open_source(door->config, door, false, 0, mp_engine_env(engine), err, ret);
 }
 
-enum mp_code mp_open_whole_kafka(void *self, struct mp_engine *engine, struct mp_err *err,
+enum mp_code mp_open_kafka_whole(void *self, struct mp_engine *engine, struct mp_err *err,
                                  struct mp_source **ret)
 {
     struct mp_kafka_door *door = self;

@@ -39,7 +39,10 @@ struct mp_batch_options {
     uint32_t columns_max;                /* new columns stop here; live ones are always filled */
     bool fold_case;                      /* names that differ in ASCII case only are one column */
     bool widen;                          /* a live BIGINT may become DOUBLE */
+    bool promote;                        /* live small integers may become INT64, FLOAT DOUBLE */
     bool (*name_ok)(struct mp_str name); /* NULL: any name */
+    const struct mp_str *refused;        /* names the destination would not make columns of */
+    uint32_t refused_count;
 };
 
 /* Why a value went into the rescued column. */
@@ -73,7 +76,7 @@ void mp_batch_row_end(struct mp_batch *batch);
 
 uint32_t mp_batch_rows(const struct mp_batch *batch);
 /* Memory held: segments of the pool, and what is beside them (names, bitmaps, rescued texts, which
- * count twice since the seal writes them once more). */
+ * count twice since the seal writes them once more). Of a sealed batch what it held then. */
 size_t mp_batch_bytes(const struct mp_batch *batch);
 size_t mp_batch_own_bytes(const struct mp_batch *batch);
 /* What the same rows would take as Arrow buffers: 8 bytes an int64, double or timestamp, 16 a
@@ -84,6 +87,21 @@ uint64_t mp_batch_rescued(const struct mp_batch *batch, enum mp_rescue reason);
 /* Columns with at least one value. */
 uint32_t mp_batch_column_count(const struct mp_batch *batch);
 
+/* A column of a given type, live or pinned, whose values were not all of the type's own kind. */
+struct mp_misfit {
+    struct mp_str name; /* lent until the batch is freed */
+    struct mp_type type;
+    bool pinned;      /* to this type; else only refused ones are told */
+    uint32_t refused; /* values the type could not hold exactly; 0: all were converted */
+};
+/* Gives the next one from *at on, which begins at 0 and is moved on; false: there are no more. For
+ * sealed batches, since a fraction in a BIGINT is decided late. */
+bool mp_batch_misfit(const struct mp_batch *batch, uint32_t *at, struct mp_misfit *ret);
+#define MP_BATCH_NAMES_KEPT 10
+/* How many different names made no column because the destination cannot have them; lends the
+ * first of them, MP_BATCH_NAMES_KEPT at most. */
+uint32_t mp_batch_refused_names(const struct mp_batch *batch, const struct mp_str **ret);
+
 /* What the table must get before the batch can be encoded; lent until the next plan or free. */
 struct mp_batch_plan {
     /* new columns with their types, in the order in which their keys were first seen; then pinned
@@ -92,6 +110,9 @@ struct mp_batch_plan {
     uint32_t add_count;
     const int32_t *widen; /* field ids of BIGINT columns that have seen fractions */
     uint32_t widen_count;
+    const struct mp_promotion *promote; /* columns too small for a value that was rescued; may be
+                                         * left undone. Done: the next plan is MP_CHANGED */
+    uint32_t promote_count;
 };
 
 /* Compares the batch with the table as it is now (NULL: not there) and says what is missing;

@@ -39,7 +39,10 @@ struct mp_builder {
     int32_t field_id;    /* 0: not known yet */
     uint8_t lane;
     bool live, pinned, seen; /* seen: the key was there, if only with nulls */
+    bool too_small;          /* a value was rescued that the promoted type would hold */
     uint32_t sight;          /* its key was the n-th that the batch saw; 0: not seen */
+    uint8_t kinds;           /* pinned: a bit for each enum mp_json_kind that came */
+    uint32_t refused;        /* values that it could not hold exactly */
     uint32_t values;
     struct mp_bits validity; /* over rows */
     struct mp_bits integers; /* MIXED: over values; set: an int64 */
@@ -47,6 +50,13 @@ struct mp_builder {
     uint64_t text_bytes;
     /* which field of the current record fills it; for names that differ in case */
     uint32_t claim_row, claim_field;
+};
+
+/* What the batch knows of a key. */
+struct mp_batch_key {
+    uint32_t slot;   /* see batch.c */
+    uint32_t sight;  /* the n-th that was seen; 0: not yet */
+    uint32_t absent; /* had only nulls, and no column when there were so many builders, + 1 */
 };
 
 struct mp_rescued {
@@ -62,12 +72,12 @@ struct mp_batch {
     struct mp_arena arena; /* names, rescued texts, sealed columns */
     struct mp_builder *builders;
     uint32_t builder_count, builder_capacity;
+    size_t segment_bytes; /* of all builders' lists; stays as it was at the seal */
     uint32_t rows;
     bool aliases; /* two spellings of one column were seen */
     bool sealed;
 
-    uint32_t *by_key; /* key of the scanner -> slot, see batch.c */
-    uint32_t *sights; /* key of the scanner -> n-th that was seen, 0: not yet */
+    struct mp_batch_key *keys; /* by key of the scanner */
     uint32_t key_capacity, sight_count;
     uint32_t *by_name; /* hash of names -> builder + 1 */
     uint32_t name_capacity;
@@ -77,12 +87,15 @@ struct mp_batch {
     size_t rescued_bytes;  /* of their texts: the seal copies them into segments */
     bool rescued_disorder; /* an entry came for an earlier row */
     uint64_t rescued_by[MP_RESCUE_REASONS];
+    struct mp_str names_refused[MP_BATCH_NAMES_KEPT]; /* the first ones, in arena */
+    uint32_t names_refused_count;                     /* all */
 
     struct mp_json *checker; /* for texts that must be JSON; made when first needed */
     struct mp_buf scratch;
 
     struct mp_pin *add;
     int32_t *widen;
+    struct mp_promotion *promote;
     struct mp_column *columns;
     uint32_t column_count;
 };

@@ -15,8 +15,9 @@ struct integer_range {
 static struct integer_range integer_range(uint8_t type)
 {
     static const unsigned char bits[MP_TYPE_COUNT] = {
-        [MP_TYPE_INT8] = 8,  [MP_TYPE_INT16] = 16,  [MP_TYPE_INT32] = 32,  [MP_TYPE_INT64] = 64,
-        [MP_TYPE_UINT8] = 8, [MP_TYPE_UINT16] = 16, [MP_TYPE_UINT32] = 32, [MP_TYPE_UINT64] = 64,
+        [MP_TYPE_INT8] = 8,    [MP_TYPE_INT16] = 16,  [MP_TYPE_INT32] = 32,
+        [MP_TYPE_INT64] = 64,  [MP_TYPE_UINT8] = 8,   [MP_TYPE_UINT16] = 16,
+        [MP_TYPE_UINT32] = 32, [MP_TYPE_UINT64] = 64, [MP_TYPE_UINT32_LONG] = 32,
     };
     mp_int128 span = (mp_int128)1 << bits[type];
 
@@ -368,9 +369,10 @@ static enum mp_cast cast_timestamp(const struct mp_json_field *field, struct mp_
         return MP_CAST_REFUSED;
     }
     value = at.us;
-    if (type.id == MP_TYPE_TIMESTAMP_S && (at.us % 1000000 || at.below_ns))
+    if ((type.id == MP_TYPE_TIMESTAMP_S || type.id == MP_TYPE_TIMESTAMP_S_MS) &&
+        (at.us % 1000000 || at.below_ns))
         return MP_CAST_REFUSED;
-    if (type.id == MP_TYPE_TIMESTAMP_MS) {
+    if (type.id == MP_TYPE_TIMESTAMP_MS || type.id == MP_TYPE_TIMESTAMP_S_MS) {
         if (at.us % 1000 || at.below_ns)
             return MP_CAST_REFUSED;
         value = at.us / 1000;
@@ -440,6 +442,7 @@ enum mp_cast mp_cast_fixed(const struct mp_json_field *field, struct mp_type typ
         [MP_TYPE_UINT8] = cast_integer,
         [MP_TYPE_UINT16] = cast_integer,
         [MP_TYPE_UINT32] = cast_integer,
+        [MP_TYPE_UINT32_LONG] = cast_integer,
         [MP_TYPE_UINT64] = cast_integer,
         [MP_TYPE_INT128] = cast_int128,
         [MP_TYPE_FLOAT] = cast_float,
@@ -448,6 +451,7 @@ enum mp_cast mp_cast_fixed(const struct mp_json_field *field, struct mp_type typ
         [MP_TYPE_DATE] = cast_date,
         [MP_TYPE_TIME] = cast_time,
         [MP_TYPE_TIMESTAMP_S] = cast_timestamp,
+        [MP_TYPE_TIMESTAMP_S_MS] = cast_timestamp,
         [MP_TYPE_TIMESTAMP_MS] = cast_timestamp,
         [MP_TYPE_TIMESTAMP] = cast_timestamp,
         [MP_TYPE_TIMESTAMP_NS] = cast_timestamp,

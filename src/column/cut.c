@@ -124,10 +124,22 @@ static uint32_t tuple_number(struct tuples *tuples, const struct tuple *tuple)
     return *slot = tuples->count, tuples->count - 1;
 }
 
-/* What a row adds to its tuple in one field. Equal values must be equal bytes: NaNs are made one,
- * and so are the two zeros. */
+static bool is_nan(struct mp_type type, struct mp_str value)
+{
+    double wide = 0;
+    float narrow = 0;
+
+    if (type.id == MP_TYPE_FLOAT)
+        memcpy(&narrow, value.data, sizeof(narrow));
+    else if (type.id == MP_TYPE_DOUBLE)
+        memcpy(&wide, value.data, sizeof(wide));
+    return isnan(wide) || isnan(narrow);
+}
+
+/* What a row adds to its tuple in one field. Equal values must be equal bytes, so NaNs are made
+ * one: a text without data. */
 static struct tuple tuple_of(const struct mp_partition_field *field,
-                             const struct row_values *values, uint32_t row, double *scratch)
+                             const struct row_values *values, uint32_t row)
 {
     struct tuple tuple = {.null = !values->at || !values->at[row]};
     struct mp_str value;
@@ -135,18 +147,10 @@ static struct tuple tuple_of(const struct mp_partition_field *field,
     if (tuple.null)
         return tuple;
     value = value_at(values, row);
-    if (field->transform != MP_TRANSFORM_IDENTITY) {
+    if (field->transform != MP_TRANSFORM_IDENTITY)
         tuple.number = mp_transform_number(field, values->column->type, value);
-        return tuple;
-    }
-    tuple.text = value;
-    if (values->column->type.id == MP_TYPE_DOUBLE) {
-        memcpy(scratch, value.data, 8);
-        if (isnan(*scratch))
-            *scratch = NAN;
-        memcpy(&tuple.number, scratch, 8);
-        tuple.text = isnan(*scratch) ? mp_str_n(NULL, 0) : value;
-    }
+    else if (!is_nan(values->column->type, value))
+        tuple.text = value;
     return tuple;
 }
 
@@ -159,7 +163,6 @@ static enum mp_code add_field(const struct mp_partition_field *field,
     struct row_values values = {.column = column};
     uint32_t last_parent = UINT32_MAX, last_number = 0;
     const char *last_at = NULL;
-    double scratch;
 
     if (!live)
         return mp_err_set(err, MP_BAD_CONFIG, "partition column with id %d is gone",
@@ -180,13 +183,24 @@ static enum mp_code add_field(const struct mp_partition_field *field,
             numbers[row] = last_number;
             continue;
         }
-        tuple = tuple_of(field, &values, row, &scratch);
+        tuple = tuple_of(field, &values, row);
         tuple.parent = last_parent = numbers[row];
         last_at = at;
         numbers[row] = last_number = tuple_number(tuples, &tuple);
     }
     mp_free(values.at);
     return MP_OK;
+}
+
+/* text: the value as it lies; without data a NaN. */
+static struct mp_str identity_text(struct mp_arena *arena, const struct mp_schema *schema,
+                                   struct mp_type type, struct mp_str text)
+{
+    if (!text.data)
+        return MP_STR("nan");
+    if (schema->spelling == MP_SPELLING_HOGLAKE)
+        return mp_value_text_hoglake(arena, type, text);
+    return mp_value_text(arena, type, text);
 }
 
 /* The values of a whole tuple, from its last field back to its first. */
@@ -203,8 +217,7 @@ static struct mp_partition_value *tuple_values(struct mp_arena *arena,
 
         values[i].null = tuple->null;
         if (!tuple->null && schema->partition[i].transform == MP_TRANSFORM_IDENTITY)
-            values[i].text =
-                tuple->text.data ? mp_value_text(arena, live->type, tuple->text) : MP_STR("nan");
+            values[i].text = identity_text(arena, schema, live->type, tuple->text);
         else if (!tuple->null)
             values[i].text = mp_str_c(mp_arena_printf(arena, "%lld", (long long)tuple->number));
         number = tuple->parent;

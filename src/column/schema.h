@@ -31,13 +31,26 @@ enum mp_transform_id {
     MP_TRANSFORM_EPOCH_DAY,
     MP_TRANSFORM_EPOCH_HOUR,
     MP_TRANSFORM_BUCKET,         /* murmur3 of the value's bytes as DuckLake takes them */
-    MP_TRANSFORM_BUCKET_ICEBERG, /* the same with Iceberg's bytes (decimal, uuid differ) */
+    MP_TRANSFORM_BUCKET_ICEBERG, /* the same with Iceberg's bytes (decimal, uuid, unsigned differ)
+                                  */
 };
 
 struct mp_partition_field {
     int32_t field_id; /* of the source column */
     uint8_t transform;
     uint32_t buckets; /* BUCKET only */
+};
+
+/* A wish: the column of that id with a type that holds every value of its own. */
+struct mp_promotion {
+    int32_t field_id;
+    struct mp_type type;
+};
+
+/* How a catalog spells the values of identity partitions. */
+enum mp_spelling {
+    MP_SPELLING_DUCKLAKE, /* as DuckDB's cast to VARCHAR */
+    MP_SPELLING_HOGLAKE,  /* ISO 8601, doubles and decimals as Python, bytes in base64 */
 };
 
 /* A row's value of one partition field, as catalogs spell it: 2024, 3, n0, 1.5, true. */
@@ -58,6 +71,7 @@ struct mp_schema {
     uint32_t partition_count;
     const struct mp_sort_field *sort;
     uint32_t sort_count;
+    uint8_t spelling; /* enum mp_spelling */
 };
 
 /* Gives NULL where the schema has no such column. */
@@ -66,6 +80,16 @@ static inline const struct mp_live_column *mp_schema_by_id(const struct mp_schem
 {
     for (uint32_t i = 0; i < schema->column_count; i++)
         if (schema->columns[i].field_id == field_id)
+            return &schema->columns[i];
+    return NULL;
+}
+
+/* The same by name, every byte; NULL where there is none. */
+static inline const struct mp_live_column *mp_schema_by_name(const struct mp_schema *schema,
+                                                             struct mp_str name)
+{
+    for (uint32_t i = 0; i < schema->column_count; i++)
+        if (mp_str_eq(schema->columns[i].name, name))
             return &schema->columns[i];
     return NULL;
 }

@@ -91,8 +91,10 @@ enum mp_code mp_batch_plan(struct mp_batch *batch, const struct mp_schema *live,
     assert(!batch->sealed);
     mp_free(batch->add);
     mp_free(batch->widen);
+    mp_free(batch->promote);
     batch->add = mp_alloc_array(batch->builder_count + 2, sizeof(*batch->add));
     batch->widen = mp_alloc_array(batch->builder_count, sizeof(*batch->widen));
+    batch->promote = mp_alloc_array(batch->builder_count, sizeof(*batch->promote));
     for (uint32_t i = 0; i < batch->builder_count; i++) {
         struct mp_builder *builder = &batch->builders[i];
 
@@ -103,9 +105,12 @@ enum mp_code mp_batch_plan(struct mp_batch *batch, const struct mp_schema *live,
                                   MP_STR_ARG(builder->name), builder->field_id);
             continue;
         }
-        if (column && builder->values && !fits(builder, column->type))
+        if (column && (builder->values || builder->too_small) && !fits(builder, column->type))
             return mp_err_set(err, MP_CHANGED, "column \"%.*s\" has another type now",
                               MP_STR_ARG(builder->name));
+        if (column && builder->too_small)
+            batch->promote[plan.promote_count++] =
+                (struct mp_promotion){column->field_id, mp_type_promoted(column->type)};
         settle_double(batch, builder, column);
         if (column && builder->lane == MP_LANE_MIXED && column->type.id == MP_TYPE_INT64)
             batch->widen[plan.widen_count++] = column->field_id;
@@ -121,6 +126,7 @@ enum mp_code mp_batch_plan(struct mp_batch *batch, const struct mp_schema *live,
             (struct mp_pin){batch->options.rescued_name, MP_TYPE(VARCHAR)};
     plan.add = batch->add;
     plan.widen = batch->widen;
+    plan.promote = batch->promote;
     *ret = plan;
     return MP_OK;
 }
@@ -246,12 +252,14 @@ struct mp_column *mp_batch_columns(struct mp_batch *batch, uint32_t *ret_count)
 
 void mp_batch_check(const struct mp_batch *batch)
 {
+    size_t segment_bytes = 0;
+
     for (uint32_t i = 0; i < batch->builder_count; i++) {
         const struct mp_builder *builder = &batch->builders[i];
         uint32_t counted = 0, valid = 0;
 
         for (const struct mp_segment *at = builder->list.first; at; at = at->next)
-            counted += at->count;
+            counted += at->count, segment_bytes += sizeof(*at) + at->capacity;
         for (uint32_t word = 0; word < builder->validity.capacity; word++)
             valid += (uint32_t)__builtin_popcountll(builder->validity.words[word]);
         assert(batch->sealed || counted == builder->values);
@@ -260,4 +268,5 @@ void mp_batch_check(const struct mp_batch *batch)
         for (uint32_t row = batch->rows; row / 64 < builder->validity.capacity; row++)
             assert(!mp_bit(&builder->validity, row));
     }
+    assert(batch->sealed || segment_bytes == batch->segment_bytes);
 }

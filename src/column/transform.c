@@ -35,26 +35,6 @@ static int32_t hash_i64(int64_t value)
     return (int32_t)mp_murmur3(mp_str_n(&value, 8));
 }
 
-/* Iceberg hashes a decimal's unscaled value as the fewest big-endian bytes that hold it. */
-static int32_t hash_decimal_bytes(struct mp_str value)
-{
-    unsigned char bytes[16];
-    size_t skip = 0;
-
-    if (value.size == 16) {
-        memcpy(bytes, value.data, 16);
-    } else {
-        int64_t wide = mp_value_i64(value);
-
-        for (int i = 15; i >= 0; i--, wide >>= 8)
-            bytes[i] = (unsigned char)wide;
-    }
-    while (skip < 15 && ((bytes[skip] == 0 && bytes[skip + 1] < 0x80) ||
-                         (bytes[skip] == 0xff && bytes[skip + 1] >= 0x80)))
-        skip++;
-    return (int32_t)mp_murmur3(mp_str_n(bytes + skip, 16 - skip));
-}
-
 /* DuckLake hashes the text of types that do not fit an int64. */
 static int32_t hash_text(struct mp_type type, struct mp_str value)
 {
@@ -69,6 +49,7 @@ static int32_t hash_text(struct mp_type type, struct mp_str value)
 
 int32_t mp_bucket_hash(struct mp_type type, struct mp_str value, bool iceberg)
 {
+    unsigned char bytes[16];
     double wide;
     float narrow;
 
@@ -87,12 +68,13 @@ int32_t mp_bucket_hash(struct mp_type type, struct mp_str value, bool iceberg)
         return (int32_t)mp_murmur3(mp_str_n(&wide, 8));
     case MP_TYPE_DECIMAL:
         if (iceberg)
-            return hash_decimal_bytes(value);
+            return (int32_t)mp_murmur3(mp_str_n(bytes, mp_i128_bytes(mp_value_i128(value), bytes)));
         return value.size == 16 ? hash_text(type, value) : hash_i64(mp_value_i64(value));
     case MP_TYPE_UUID:
         return iceberg ? (int32_t)mp_murmur3(value) : hash_text(type, value);
     case MP_TYPE_UINT8:
     case MP_TYPE_UINT16:
+        return iceberg ? hash_i64(mp_value_i64(value)) : hash_text(type, value);
     case MP_TYPE_UINT32:
     case MP_TYPE_UINT64:
     case MP_TYPE_INT128:
@@ -110,6 +92,7 @@ static int64_t units_per_second(struct mp_type type)
     switch (type.id) {
     case MP_TYPE_DATE:
         return 0;
+    case MP_TYPE_TIMESTAMP_S_MS:
     case MP_TYPE_TIMESTAMP_MS:
         return 1000;
     case MP_TYPE_TIMESTAMP_S:
@@ -123,12 +106,28 @@ static int64_t units_per_second(struct mp_type type)
     }
 }
 
+/* Types whose values hash alike everywhere: not those with two bytes for one value (doubles, JSON)
+ * or of a unit or width that engines hash differently. */
+static bool hashes_as_iceberg(struct mp_type type)
+{
+    static const bool hashes[MP_TYPE_COUNT] = {
+        [MP_TYPE_INT8] = true,      [MP_TYPE_INT16] = true,       [MP_TYPE_INT32] = true,
+        [MP_TYPE_INT64] = true,     [MP_TYPE_UINT8] = true,       [MP_TYPE_UINT16] = true,
+        [MP_TYPE_DECIMAL] = true,   [MP_TYPE_DATE] = true,        [MP_TYPE_TIME] = true,
+        [MP_TYPE_TIMESTAMP] = true, [MP_TYPE_TIMESTAMPTZ] = true, [MP_TYPE_VARCHAR] = true,
+        [MP_TYPE_BLOB] = true,      [MP_TYPE_UUID] = true,
+    };
+
+    return hashes[type.id];
+}
+
 bool mp_transform_fits(uint8_t transform, struct mp_type type)
 {
     if (type.id == MP_TYPE_OTHER || type.id == MP_TYPE_NONE)
         return false;
-    if (transform == MP_TRANSFORM_IDENTITY || transform == MP_TRANSFORM_BUCKET ||
-        transform == MP_TRANSFORM_BUCKET_ICEBERG)
+    if (transform == MP_TRANSFORM_BUCKET_ICEBERG)
+        return hashes_as_iceberg(type);
+    if (transform == MP_TRANSFORM_IDENTITY || transform == MP_TRANSFORM_BUCKET)
         return true;
     if (transform == MP_TRANSFORM_HOUR || transform == MP_TRANSFORM_EPOCH_HOUR)
         return units_per_second(type) > 0;

@@ -42,11 +42,15 @@ void mp_cut_fini(struct mp_cut *cut);
 /* Whether the transform can be taken of the type. */
 bool mp_transform_fits(uint8_t transform, struct mp_type type);
 /* The signed 32-bit hash that buckets are made of; value as it lies in a segment (texts without
- * their length). iceberg: Iceberg's bytes for decimals and UUIDs, else DuckLake's. */
+ * their length). iceberg: Iceberg's bytes for decimals, UUIDs and small unsigned
+ * integers, else DuckLake's. */
 int32_t mp_bucket_hash(struct mp_type type, struct mp_str value, bool iceberg);
 /* MurmurHash3 x86 32 with seed 0. */
 uint32_t mp_murmur3(struct mp_str data);
-/* A value as catalogs spell it; value as it lies in a segment. */
+/* A value as DuckLake spells it; value as it lies in a segment. */
 struct mp_str mp_value_text(struct mp_arena *arena, struct mp_type type, struct mp_str value);
+/* The same as hoglake spells it: 2024-01-02T03:04:05.600000+00:00, 1e+16, 1E-7, AAH/. */
+struct mp_str mp_value_text_hoglake(struct mp_arena *arena, struct mp_type type,
+                                    struct mp_str value);
 
 #endif

@@ -20,6 +20,7 @@ static const struct type_row {
     [MP_TYPE_UINT8] = {"uint8", 4, KIND_INTEGER},
     [MP_TYPE_UINT16] = {"uint16", 4, KIND_INTEGER},
     [MP_TYPE_UINT32] = {"uint32", 4, KIND_INTEGER},
+    [MP_TYPE_UINT32_LONG] = {NULL, 8, KIND_INTEGER},
     [MP_TYPE_UINT64] = {"uint64", 8, KIND_INTEGER},
     [MP_TYPE_INT128] = {"int128", 8, KIND_OTHER},
     [MP_TYPE_FLOAT] = {"float32", 4, KIND_FLOAT},
@@ -28,6 +29,7 @@ static const struct type_row {
     [MP_TYPE_DATE] = {"date", 4, KIND_OTHER},
     [MP_TYPE_TIME] = {"time", 8, KIND_OTHER},
     [MP_TYPE_TIMESTAMP_S] = {"timestamp_s", 8, KIND_OTHER},
+    [MP_TYPE_TIMESTAMP_S_MS] = {NULL, 8, KIND_OTHER},
     [MP_TYPE_TIMESTAMP_MS] = {"timestamp_ms", 8, KIND_OTHER},
     [MP_TYPE_TIMESTAMP] = {"timestamp", 8, KIND_OTHER},
     [MP_TYPE_TIMESTAMP_NS] = {"timestamp_ns", 8, KIND_OTHER},
@@ -56,6 +58,13 @@ uint32_t mp_type_width(struct mp_type type)
     return type.id == MP_TYPE_DECIMAL ? decimal_width(type.precision) : row_of(type)->width;
 }
 
+struct mp_type mp_type_promoted(struct mp_type type)
+{
+    bool small = type.id == MP_TYPE_INT8 || type.id == MP_TYPE_INT16 || type.id == MP_TYPE_INT32;
+
+    return small ? MP_TYPE(INT64) : type.id == MP_TYPE_FLOAT ? MP_TYPE(DOUBLE) : MP_TYPE(NONE);
+}
+
 bool mp_type_is_text(struct mp_type type)
 {
     return row_of(type)->kind == KIND_TEXT;
@@ -69,6 +78,31 @@ bool mp_type_is_integer(struct mp_type type)
 bool mp_type_is_float(struct mp_type type)
 {
     return row_of(type)->kind == KIND_FLOAT;
+}
+
+mp_int128 mp_value_i128(struct mp_str value)
+{
+    mp_uint128 wide = 0;
+
+    if (value.size != 16)
+        return mp_value_i64(value);
+    for (int i = 0; i < 16; i++)
+        wide = wide << 8 | (unsigned char)value.data[i];
+    return (mp_int128)wide;
+}
+
+size_t mp_i128_bytes(mp_int128 number, unsigned char ret[16])
+{
+    unsigned char bytes[16];
+    size_t skip = 0;
+
+    for (int i = 15; i >= 0; i--, number >>= 8)
+        bytes[i] = (unsigned char)number;
+    while (skip < 15 && ((bytes[skip] == 0 && bytes[skip + 1] < 0x80) ||
+                         (bytes[skip] == 0xff && bytes[skip + 1] >= 0x80)))
+        skip++;
+    memcpy(ret, bytes + skip, 16 - skip);
+    return 16 - skip;
 }
 
 void mp_type_ducklake_name(struct mp_type type, char ret[24])

@@ -24,20 +24,22 @@ enum mp_type_id {
     MP_TYPE_UINT8,
     MP_TYPE_UINT16,
     MP_TYPE_UINT32,
+    MP_TYPE_UINT32_LONG, /* the same lying as INT64: hoglake has it so */
     MP_TYPE_UINT64,
     MP_TYPE_INT128, /* HUGEINT: lies as a DOUBLE, so only exact values are stored */
     MP_TYPE_FLOAT,
     MP_TYPE_DOUBLE,
-    MP_TYPE_DECIMAL,      /* unscaled: INT32 to 9 digits, INT64 to 18, else 16 bytes big-endian */
-    MP_TYPE_DATE,         /* INT32 days since 1970-01-01 */
-    MP_TYPE_TIME,         /* INT64 microseconds of the day */
-    MP_TYPE_TIMESTAMP_S,  /* INT64 microseconds too: DuckLake writes seconds so */
-    MP_TYPE_TIMESTAMP_MS, /* INT64 milliseconds */
-    MP_TYPE_TIMESTAMP,    /* INT64 microseconds, no zone */
-    MP_TYPE_TIMESTAMP_NS, /* INT64 nanoseconds */
-    MP_TYPE_TIMESTAMPTZ,  /* INT64 microseconds, UTC */
-    MP_TYPE_VARCHAR,      /* UTF-8 */
-    MP_TYPE_JSON,         /* UTF-8 text that is JSON */
+    MP_TYPE_DECIMAL,        /* unscaled: INT32 to 9 digits, INT64 to 18, else 16 bytes big-endian */
+    MP_TYPE_DATE,           /* INT32 days since 1970-01-01 */
+    MP_TYPE_TIME,           /* INT64 microseconds of the day */
+    MP_TYPE_TIMESTAMP_S,    /* INT64 microseconds too: DuckLake writes seconds so */
+    MP_TYPE_TIMESTAMP_S_MS, /* whole seconds too, INT64 milliseconds: hoglake has them so */
+    MP_TYPE_TIMESTAMP_MS,   /* INT64 milliseconds */
+    MP_TYPE_TIMESTAMP,      /* INT64 microseconds, no zone */
+    MP_TYPE_TIMESTAMP_NS,   /* INT64 nanoseconds */
+    MP_TYPE_TIMESTAMPTZ,    /* INT64 microseconds, UTC */
+    MP_TYPE_VARCHAR,        /* UTF-8 */
+    MP_TYPE_JSON,           /* UTF-8 text that is JSON */
     MP_TYPE_BLOB,
     MP_TYPE_UUID,  /* 16 bytes big-endian */
     MP_TYPE_OTHER, /* a live type that cannot be written yet: its values are rescued */
@@ -79,9 +81,40 @@ static inline int64_t mp_value_i64(struct mp_str value)
     return narrow;
 }
 
+/* A decimal's unscaled value as it lies: 4 or 8 bytes little-endian, or 16 big-endian. */
+mp_int128 mp_value_i128(struct mp_str value);
+/* The fewest bytes that hold the number, big-endian two's complement, into ret; gives their count,
+ * 1 to 16. (Iceberg, "Single-value serialization" of decimals) */
+size_t mp_i128_bytes(mp_int128 number, unsigned char ret[16]);
+
+/* What a catalog that promotes lets the type become: INT64 of a smaller signed integer, DOUBLE of
+ * FLOAT, else NONE. */
+struct mp_type mp_type_promoted(struct mp_type type);
+
 /* DuckLake's name of a type, such as "int64" or "decimal(18,4)", into ret (at least 24 bytes). */
 void mp_type_ducklake_name(struct mp_type type, char ret[24]);
 /* The other way; unknown and nested names give MP_TYPE_OTHER. ASCII case does not matter. */
 struct mp_type mp_type_of_ducklake_name(struct mp_str name);
+
+/* SQL's name of a type that a column can be pinned to, such as "bigint"; NULL: it cannot be. */
+static inline const char *mp_type_sql_name(struct mp_type type)
+{
+    switch ((enum mp_type_id)type.id) {
+    case MP_TYPE_INT64:
+        return "bigint";
+    case MP_TYPE_BOOL:
+        return "boolean";
+    case MP_TYPE_DOUBLE:
+        return "double";
+    case MP_TYPE_TIMESTAMPTZ:
+        return "timestamptz";
+    case MP_TYPE_UUID:
+        return "uuid";
+    case MP_TYPE_VARCHAR:
+        return "varchar";
+    default:
+        return NULL;
+    }
+}
 
 #endif

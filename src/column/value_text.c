@@ -1,4 +1,8 @@
-/* column/value_text.c - values as DuckDB's cast to VARCHAR spells them, timestamps in UTC. */
+/* column/value_text.c - values as catalogs spell them, timestamps in UTC: DuckLake as DuckDB's cast
+ * to VARCHAR does, hoglake as its Python client does (isoformat, repr of a double, str of a
+ * Decimal), whose files are to share partitions with ours.
+ */
+#include "base/base64.h"
 #include "base/civil.h"
 #include "base/number.h"
 #include "column/transform.h"
@@ -48,16 +52,11 @@ static struct mp_str timestamp_text(struct mp_arena *arena, int64_t value, int64
 
 static struct mp_str decimal_text(struct mp_arena *arena, struct mp_type type, struct mp_str value)
 {
-    mp_int128 unscaled = 0;
+    mp_int128 unscaled = mp_value_i128(value);
     mp_uint128 rest;
     char digits[48], *end = digits + sizeof(digits), *at = end;
     bool negative;
 
-    if (value.size == 16)
-        for (int i = 0; i < 16; i++)
-            unscaled = (mp_int128)((mp_uint128)unscaled << 8 | (unsigned char)value.data[i]);
-    else
-        unscaled = mp_value_i64(value);
     negative = unscaled < 0;
     rest = negative ? 0 - (mp_uint128)unscaled : (mp_uint128)unscaled;
     for (unsigned place = 0; rest || place <= type.scale; place++) {
@@ -118,6 +117,7 @@ struct mp_str mp_value_text(struct mp_arena *arena, struct mp_type type, struct 
     case MP_TYPE_TIMESTAMP_S:
     case MP_TYPE_TIMESTAMP:
         return timestamp_text(arena, mp_value_i64(value), 1000000, 6, "");
+    case MP_TYPE_TIMESTAMP_S_MS:
     case MP_TYPE_TIMESTAMP_MS:
         return timestamp_text(arena, mp_value_i64(value), 1000, 3, "");
     case MP_TYPE_TIMESTAMP_NS:
@@ -133,5 +133,87 @@ struct mp_str mp_value_text(struct mp_arena *arena, struct mp_type type, struct 
     default:
         assert(mp_type_is_integer(type));
         return mp_str_c(mp_arena_printf(arena, "%lld", (long long)mp_value_i64(value)));
+    }
+}
+
+/* --- hoglake --- */
+
+/* HH:MM:SS, and six digits of a fraction where there is one. */
+static struct mp_str iso_clock(struct mp_arena *arena, int64_t us, const char *zone)
+{
+    int64_t seconds = us / 1000000;
+    const char *fraction = us % 1000000 ? mp_arena_printf(arena, ".%06d", (int)(us % 1000000)) : "";
+
+    return mp_str_c(mp_arena_printf(arena, "%02d:%02d:%02d%s%s", (int)(seconds / 3600),
+                                    (int)(seconds / 60 % 60), (int)(seconds % 60), fraction, zone));
+}
+
+static struct mp_str iso_timestamp(struct mp_arena *arena, int64_t us, const char *zone)
+{
+    int64_t days = mp_floor_div(us, MP_DAY_US);
+    struct mp_str date = date_text(arena, days);
+    struct mp_str clock = iso_clock(arena, us - days * MP_DAY_US, zone);
+
+    return mp_str_c(mp_arena_printf(arena, "%.*sT%.*s", MP_STR_ARG(date), MP_STR_ARG(clock)));
+}
+
+/* A tiny value is written with an exponent: 1E-7, -1.25E-9, 0E-7. (Python, decimal.__str__, which
+ * is "to-scientific-string" of Cowlishaw's General Decimal Arithmetic) */
+static struct mp_str scientific_decimal(struct mp_arena *arena, struct mp_type type,
+                                        struct mp_str value)
+{
+    struct mp_str digits =
+        decimal_text(arena, (struct mp_type){MP_TYPE_DECIMAL, type.precision, 0}, value);
+    bool negative = digits.data[0] == '-';
+    int first = negative, count = (int)digits.size - first;
+    int exponent = count - 1 - type.scale;
+
+    if (exponent >= -6)
+        return decimal_text(arena, type, value);
+    return mp_str_c(mp_arena_printf(arena, "%s%c%s%.*sE%d", negative ? "-" : "", digits.data[first],
+                                    count > 1 ? "." : "", count - 1, digits.data + first + 1,
+                                    exponent));
+}
+
+static struct mp_str base64_text(struct mp_arena *arena, struct mp_str value)
+{
+    struct mp_buf buf = MP_BUF_INIT(SIZE_MAX);
+    struct mp_str text;
+
+    mp_base64_print(&buf, value);
+    text = mp_arena_str(arena, mp_buf_str(&buf));
+    mp_buf_fini(&buf);
+    return text;
+}
+
+struct mp_str mp_value_text_hoglake(struct mp_arena *arena, struct mp_type type,
+                                    struct mp_str value)
+{
+    double wide;
+    float narrow;
+
+    switch (type.id) {
+    case MP_TYPE_FLOAT:
+        memcpy(&narrow, value.data, 4);
+        wide = narrow;
+        return mp_value_text(arena, MP_TYPE(DOUBLE), mp_str_n(&wide, sizeof(wide)));
+    case MP_TYPE_DECIMAL:
+        return scientific_decimal(arena, type, value);
+    case MP_TYPE_TIME:
+        return iso_clock(arena, mp_value_i64(value), "");
+    case MP_TYPE_TIMESTAMP_S_MS:
+    case MP_TYPE_TIMESTAMP_MS:
+        return iso_timestamp(arena, mp_value_i64(value) * 1000, "");
+    case MP_TYPE_TIMESTAMP_S:
+    case MP_TYPE_TIMESTAMP:
+        return iso_timestamp(arena, mp_value_i64(value), "");
+    case MP_TYPE_TIMESTAMPTZ:
+        return iso_timestamp(arena, mp_value_i64(value), "+00:00");
+    case MP_TYPE_TIMESTAMP_NS:
+        return mp_value_text(arena, MP_TYPE(INT64), value);
+    case MP_TYPE_BLOB:
+        return base64_text(arena, value);
+    default:
+        return mp_value_text(arena, type, value);
     }
 }

@@ -3,6 +3,7 @@
 #define MP_CONFIG_CONFIG_PRIV_H
 
 #include "config/config.h"
+#include "config/text.h"
 
 enum mp_setting_id {
 #define MP_SETTING(name, kind, value, where, flags, section, meaning) MP_SET_##name,
@@ -70,8 +71,6 @@ struct mp_reader {
     struct mp_config *config;
 };
 
-/* The value as it stands in the environment; data NULL: not set. The first of two counts. */
-struct mp_str mp_env_find(char *const *environment, const char *name);
 /* The value for people: secrets hidden, control bytes escaped, long ones cut. */
 const char *mp_setting_shown(struct mp_arena *arena, enum mp_setting_id id, struct mp_str value);
 /* What the table allows, such as "an integer from 1 to 22". */
@@ -101,36 +100,6 @@ enum mp_code mp_read_choice(struct mp_reader *r, enum mp_setting_id id, unsigned
 enum mp_code mp_read_bool(struct mp_reader *r, enum mp_setting_id id, bool *ret);
 /* DURATION: a number of seconds, or one with s, m, h or d behind it. */
 enum mp_code mp_read_duration(struct mp_reader *r, enum mp_setting_id id, uint64_t *ret_s);
-
-/* --- texts (text.c): pure ------------------------------------------------------------------ */
-
-struct mp_str mp_text_trim(struct mp_str text);
-/* [a-zA-Z_][a-zA-Z0-9_]* */
-bool mp_text_identifier(struct mp_str text);
-/* One of `first`, then at most `more` of `rest`, each a set of characters. */
-bool mp_text_name(struct mp_str name, const char *first, const char *rest, size_t more);
-/* A namespace or table of hoglake: [A-Za-z_][A-Za-z0-9_-]{0,127} */
-bool mp_text_hoglake_name(struct mp_str name);
-/* Python's int(): blanks around it, a sign, '_' between digits. False: no integer. *ret_fits:
- * whether it is in int64 (only then *ret is written). */
-bool mp_text_integer(struct mp_str text, int64_t *ret, bool *ret_fits);
-/* A finite decimal number, blanks around it. */
-bool mp_text_real(struct mp_str text, double *ret);
-/* 8-4-4-4-12 or 32 hexadecimal digits; either in braces, or behind "urn:uuid:". */
-bool mp_text_uuid(struct mp_str text);
-bool mp_text_utf8(struct mp_str text);
-/* A copy with 'A' to 'Z' made small. */
-struct mp_str mp_text_lower(struct mp_arena *arena, struct mp_str text);
-/* Takes the text up to the next separator (outside parentheses) off *rest; false at the end. */
-bool mp_text_next(struct mp_str *rest, char separator, struct mp_str *ret);
-/* The same, trimmed and without blank ones. */
-struct mp_str *mp_text_split(struct mp_arena *arena, struct mp_str text, char separator,
-                             uint32_t *ret_count);
-/* Changes of one character (insert, drop, replace, swap of neighbours) from a to b; cut off at
- * `most`, then most + 1 is given. */
-unsigned mp_text_distance(struct mp_str a, struct mp_str b, unsigned most);
-/* A value for libpq's keyword form: in single quotes, backslash before quote and backslash. */
-void mp_text_conninfo(struct mp_buf *buf, const char *keyword, struct mp_str value);
 
 /* --- steps of load, each with the rules between its settings --------------------------------- */
 

@@ -24,6 +24,15 @@ static bool transform_known(struct mp_str name, bool ducklake)
     return mp_str_eq_fold(name, MP_STR("identity")) && !ducklake;
 }
 
+/* As the destinations read the number again: no sign and no '_'. */
+static bool digits_only(struct mp_str text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] < '0' || text.data[i] > '9')
+            return false;
+    return true;
+}
+
 /* Takes "name(inside)" apart; a bare column has no transform. */
 static const char *key_parse(struct mp_arena *arena, struct mp_str text, bool ducklake,
                              struct key *ret)
@@ -47,8 +56,8 @@ static const char *key_parse(struct mp_arena *arena, struct mp_str text, bool du
             return "needs a column and a number of buckets";
         number = parts[ducklake ? 0 : 1];
         ret->column = parts[ducklake ? 1 : 0];
-        if (!mp_text_integer(number, &ret->buckets, &fits) || !fits || ret->buckets < 1 ||
-            ret->buckets > INT32_MAX)
+        if (!digits_only(number) || !mp_text_integer(number, &ret->buckets, &fits) || !fits ||
+            ret->buckets < 1 || ret->buckets > INT32_MAX)
             return "needs a positive number of buckets";
     } else if (transform_known(name, ducklake)) {
         if (count != 1)

@@ -1,6 +1,8 @@
 /* config/read.c - one setting at a time: find it, check it against the table, say what is wrong. */
 #include "config/config_priv.h"
 
+#include "base/utf8.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdarg.h>
@@ -149,7 +151,7 @@ enum mp_code mp_read_text(struct mp_reader *r, enum mp_setting_id id, struct mp_
     if (!value.size && setting->flags & MP_FLAG_REQUIRED)
         return mp_err_set(r->err, MP_BAD_CONFIG, "required environment variable %s is not set",
                           setting->name);
-    if (!mp_text_utf8(value))
+    if (!mp_utf8_is(value))
         return mp_setting_fault(r, id, value, "UTF-8 text");
     if (setting->kind == MP_KIND_IDENT) {
         value = mp_text_trim(value);

@@ -89,18 +89,14 @@ enum mp_code mp_read_sort(struct mp_reader *r)
     return MP_OK;
 }
 
-static const struct {
-    const char *name;
-    enum mp_type_id type;
-} pin_types[] = {{"bigint", MP_TYPE_INT64},  {"boolean", MP_TYPE_BOOL},
-                 {"double", MP_TYPE_DOUBLE}, {"timestamptz", MP_TYPE_TIMESTAMPTZ},
-                 {"uuid", MP_TYPE_UUID},     {"varchar", MP_TYPE_VARCHAR}};
-
 static enum mp_type_id pin_type(struct mp_str name)
 {
-    for (size_t i = 0; i < sizeof(pin_types) / sizeof(*pin_types); i++)
-        if (mp_str_eq_fold(name, mp_str_c(pin_types[i].name)))
-            return pin_types[i].type;
+    for (uint8_t id = 0; id < MP_TYPE_COUNT; id++) {
+        const char *known = mp_type_sql_name((struct mp_type){.id = id});
+
+        if (known && mp_str_eq_fold(name, mp_str_c(known)))
+            return (enum mp_type_id)id;
+    }
     return MP_TYPE_NONE;
 }
 

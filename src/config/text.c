@@ -1,7 +1,5 @@
 /* config/text.c - the small grammars that settings are written in. Pure. */
-#include "config/config_priv.h"
-
-#include "base/utf8.h"
+#include "config/text.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -127,19 +125,6 @@ bool mp_text_uuid(struct mp_str text)
         bool hyphen = hyphens && (i == 8 || i == 13 || i == 18 || i == 23);
 
         if (hyphen ? text.data[i] != '-' : !isxdigit((unsigned char)text.data[i]))
-            return false;
-    }
-    return true;
-}
-
-bool mp_text_utf8(struct mp_str text)
-{
-    uint32_t point;
-    size_t size;
-
-    for (size_t at = 0; at < text.size; at += size) {
-        size = mp_utf8_read(mp_str_n(text.data + at, text.size - at), &point);
-        if (size == 0)
             return false;
     }
     return true;

@@ -181,8 +181,11 @@ static void keep_error(struct mp_rdkafka *rdk, const rd_kafka_message_t *message
             part->ended = message->offset;
         return;
     }
-    snprintf(text, sizeof(text), "%s [%d]: %s", rdk->topic, (int)message->partition,
-             rd_kafka_message_errstr(message));
+    if (message->rkt)
+        snprintf(text, sizeof(text), "%s [%d]: %s", rdk->topic, (int)message->partition,
+                 rd_kafka_message_errstr(message));
+    else
+        snprintf(text, sizeof(text), "group %s: %s", rdk->group, rd_kafka_message_errstr(message));
     mp_rdkafka_note_error(rdk, text);
     switch (message->err) {
     case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:

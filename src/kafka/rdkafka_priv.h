@@ -31,7 +31,7 @@ struct mp_rdkafka {
     struct mp_source source;                  /* first */
     struct mp_source_rdkafka_options options; /* numbers and callbacks; its texts are not kept */
     const struct mp_env *env;
-    char *topic;
+    char *topic, *group;
     rd_kafka_t *rk;
     rd_kafka_topic_t *rkt;
     struct mp_rdkafka_owners *owners;

@@ -199,6 +199,7 @@ static void source_close(struct mp_source *source)
     mp_free(rdk->parts);
     mp_free(rdk->part_ids);
     mp_free(rdk->topic);
+    mp_free(rdk->group);
     mp_free(rdk);
 }
 
@@ -228,6 +229,13 @@ static void set_pace(struct mp_rdkafka *rdk, const rd_kafka_conf_t *conf)
     rdk->wake_records = mp_rdkafka_conf_number(conf, "queued.min.messages") / 4;
 }
 
+static char *copied(const char *text)
+{
+    size_t size = strlen(text) + 1;
+
+    return memcpy(mp_alloc(size), text, size);
+}
+
 /* Which options stand for what is not said. */
 static struct mp_source_rdkafka_options completed(const struct mp_source_rdkafka_options *options)
 {
@@ -247,7 +255,6 @@ enum mp_code mp_source_rdkafka_open(const struct mp_source_rdkafka_options *opti
     struct mp_rdkafka *rdk;
     rd_kafka_conf_t *conf = NULL, *owner_conf = NULL;
     char text[384];
-    size_t topic_size = strlen(options->topic);
     struct mp_source_rdkafka_options full = completed(options);
     enum mp_code code;
 
@@ -267,8 +274,8 @@ enum mp_code mp_source_rdkafka_open(const struct mp_source_rdkafka_options *opti
     rdk->source.driver = &driver;
     rdk->options = full;
     rdk->env = env;
-    rdk->topic = mp_alloc(topic_size + 1);
-    memcpy(rdk->topic, options->topic, topic_size);
+    rdk->topic = copied(options->topic);
+    rdk->group = copied(options->group);
     pthread_mutex_init(&rdk->token_lock, NULL);
     set_pace(rdk, conf);
     rd_kafka_conf_set_opaque(conf, rdk);

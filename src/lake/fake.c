@@ -1,6 +1,6 @@
 #include "lake/fake.h"
 #include "lake/ducklake/layout.h"
-#include "lake/ducklake/partition_by.h"
+#include "lake/partition_by.h"
 
 #include "base/mem.h"
 
@@ -48,6 +48,7 @@ struct mp_fake_catalog {
     int64_t snapshot, next_id;
     uint32_t uuids, keys;
     bool no_widening;
+    struct mp_str refused_column; /* empty: none is */
 };
 
 struct fake_claim {
@@ -215,6 +216,11 @@ void mp_fake_drop_column(struct mp_fake_catalog *catalog, struct mp_str name, st
     catalog->snapshot++;
 }
 
+void mp_fake_refuse_column(struct mp_fake_catalog *catalog, struct mp_str name)
+{
+    catalog->refused_column = name;
+}
+
 void mp_fake_allow_widening(struct mp_fake_catalog *catalog, bool allowed)
 {
     catalog->no_widening = !allowed;
@@ -263,12 +269,13 @@ static enum mp_code create(struct mp_fake_catalog *catalog, struct mp_str name,
                            const struct mp_lake_evolution *evolution,
                            const struct mp_lake_create *options, struct mp_err *err)
 {
-    const struct mp_dl_partition_key *keys;
+    const struct mp_partition_key *keys;
     struct fake_table *table = mp_arena_take(&catalog->arena, sizeof(*table));
     uint32_t count;
     enum mp_code code;
 
-    code = mp_dl_partition_by_parse(&catalog->arena, options->partition_by, err, &keys, &count);
+    code = mp_partition_by_parse(&catalog->arena, options->partition_by, MP_PARTITION_BY_DUCKLAKE,
+                                 err, &keys, &count);
     if (code)
         return code;
     assert(count <= KEYS_MAX && options->sort_by_count <= KEYS_MAX);
@@ -309,7 +316,14 @@ static void alter(struct mp_fake_catalog *catalog, struct fake_table *table,
                   const struct mp_lake_evolution *evolution)
 {
     for (uint32_t i = 0; i < evolution->add_count; i++)
-        add_column(catalog, table, evolution->add[i].name, evolution->add[i].type);
+        if (mp_str_eq(evolution->add[i].name, catalog->refused_column))
+            evolution->ret_refused[i] = true;
+        else
+            add_column(catalog, table, evolution->add[i].name, evolution->add[i].type);
+    for (uint32_t i = 0; i < evolution->promote_count; i++)
+        for (uint32_t c = 0; c < table->view.schema.column_count; c++)
+            if (table->columns[c].field_id == evolution->promote[i].field_id)
+                table->columns[c].type = evolution->promote[i].type;
     for (uint32_t i = 0; i < evolution->widen_count; i++) {
         struct mp_live_column *column = NULL;
 

@@ -49,6 +49,10 @@ struct mp_lake_evolution {
     const int32_t *widen; /* field ids of BIGINT columns that want to be DOUBLE */
     uint32_t widen_count;
     bool *ret_widened; /* [widen_count]: false where a live value may not fit 2^53 exactly */
+    const struct mp_promotion *promote; /* asked for, not promised: look at what came back */
+    uint32_t promote_count;
+    bool *ret_refused; /* [add_count], false before: set where the destination will not have the
+                        * column, whatever the batch holds; NULL: that is an error */
 };
 
 /* How a table is made when it is not there. */
@@ -95,6 +99,7 @@ struct mp_lake_commit {
 struct mp_lake_result {
     int64_t snapshot;       /* the new snapshot's id; -1: none was needed (offsets only) */
     bool already_published; /* an earlier attempt had landed */
+    bool replayed;          /* sent more than once before the outcome was known */
     const char *orphaned;   /* also on a fault: why no table will ever name these files (the value
                              * of a metric's label); NULL: they may still be, or are, in use */
 };
@@ -133,6 +138,7 @@ struct mp_lake_driver {
     const char *name;
     bool offsets_in_lake;
     bool fold_case; /* names that differ in ASCII case only are one column */
+    bool promotes;  /* small integers may become INT64, FLOAT may become DOUBLE */
     /* Whether the destination can have a column of this name at all. */
     bool (*name_ok)(struct mp_str name);
     /* Where objects go, "s3://bucket/prefix/" or "/directory/"; the store is rooted here. */

@@ -25,7 +25,6 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -34,6 +33,8 @@ enum {
     HEADER_BYTES_MAX = 64 * 1024, /* a connection's memory in libmicrohttpd */
     CLOSE_WAIT_MS = 5000,
 };
+
+#define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 enum phase { READING, QUEUED, ANSWERED };
 
@@ -44,15 +45,18 @@ struct request {
     struct mp_buf body;
     struct mp_http_response response;
     struct request *next; /* in the queue */
-    uint64_t queued_us;
+    uint64_t headers_us, queued_us;
     enum phase phase;
-    bool started, too_large, running;
+    unsigned refusal; /* status; the body is read and dropped, for the answer's sake. 0: none */
+    bool started, running;
 };
 
 struct mp_http_server {
     struct mp_http_server_options options;
     struct MHD_Daemon *daemon;
     uint16_t port;
+    struct mp_env env;
+    atomic_size_t bodies_bytes;
     atomic_int running; /* handlers called whose answers are not yet sent */
     int idle_fd;        /* eventfd, written when running falls to 0 */
     pthread_t *workers;
@@ -77,6 +81,12 @@ static void *uri_seen(void *self, const char *uri, struct MHD_Connection *connec
     return request;
 }
 
+static void free_body(struct mp_http_server *server, struct request *request)
+{
+    atomic_fetch_sub(&server->bodies_bytes, request->body.capacity);
+    mp_buf_fini(&request->body);
+}
+
 static void completed(void *self, struct MHD_Connection *connection, void **state,
                       enum MHD_RequestTerminationCode code)
 {
@@ -90,19 +100,11 @@ static void completed(void *self, struct MHD_Connection *connection, void **stat
     if (request->running && atomic_fetch_sub(&server->running, 1) == 1 &&
         write(server->idle_fd, &one, sizeof(one)) < 0)
         assert(errno == EAGAIN); /* the counter is full: close sees it all the same */
-    mp_buf_fini(&request->body);
+    free_body(server, request);
     mp_buf_fini(&request->response.body);
     mp_free(request->uri);
     mp_free(request);
     *state = NULL;
-}
-
-static uint64_t mono_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
 struct mp_str mp_http_request_header(const struct mp_http_request *request, const char *name)
@@ -167,6 +169,7 @@ static void run_handler(struct mp_http_server *server, struct request *request)
 
     request->response = (struct mp_http_response){.status = 500, .body = {.max = SIZE_MAX / 4}};
     server->options.handle(server->options.self, &shown, &request->response);
+    free_body(server, request); /* B4 */
 }
 
 /* An answer of the server's own. */
@@ -238,7 +241,7 @@ static enum MHD_Result handle(struct mp_http_server *server, struct request *req
 
     if (server->options.workers &&
         !(server->options.at_once && server->options.at_once(server->options.self, &shown))) {
-        request->queued_us = mono_us();
+        request->queued_us = mp_now_mono_us(&server->env);
         if (!request->running)
             atomic_fetch_add(&server->running, 1);
         request->running = true;
@@ -259,6 +262,33 @@ static bool declared_too_large(struct MHD_Connection *connection, size_t bytes_m
     return length && strtoull(length, NULL, 10) > bytes_max;
 }
 
+static bool too_late(const struct mp_http_server *server, const struct request *request)
+{
+    return server->options.body_ms_max && mp_now_mono_us(&server->env) - request->headers_us >
+                                              (uint64_t)server->options.body_ms_max * 1000;
+}
+
+/* Keeps a piece of the body, or notes why it cannot be kept and frees what came before. */
+static void take_piece(struct mp_http_server *server, struct request *request, const char *data,
+                       size_t size)
+{
+    size_t before = request->body.capacity, grown, max = server->options.bodies_bytes_max;
+
+    if (request->refusal)
+        return;
+    if (size > request->body.max - request->body.size) {
+        request->refusal = MHD_HTTP_CONTENT_TOO_LARGE; /* B1 */
+        free_body(server, request);
+        return;
+    }
+    mp_buf_add(&request->body, data, size);
+    grown = request->body.capacity - before;
+    if (grown && atomic_fetch_add(&server->bodies_bytes, grown) + grown > max && max) {
+        request->refusal = MHD_HTTP_SERVICE_UNAVAILABLE; /* B2 */
+        free_body(server, request);
+    }
+}
+
 static enum MHD_Result access_request(void *self, struct MHD_Connection *connection,
                                       const char *url, const char *method, const char *version,
                                       const char *data, size_t *data_size, void **state)
@@ -274,21 +304,19 @@ static enum MHD_Result access_request(void *self, struct MHD_Connection *connect
     if (!request->started) { /* the headers are there */
         request->started = true;
         request->method = method;
+        request->headers_us = mp_now_mono_us(&server->env);
         return declared_too_large(connection, request->body.max)
                    ? refuse(server, request, MHD_HTTP_CONTENT_TOO_LARGE)
                    : MHD_YES;
     }
     if (*data_size) {
-        if (*data_size > request->body.max - request->body.size)
-            request->too_large = true; /* the rest is read and dropped, for the answer's sake */
-        if (!request->too_large)
-            mp_buf_add(&request->body, data, *data_size);
+        if (too_late(server, request))
+            return MHD_NO; /* B3 */
+        take_piece(server, request, data, *data_size);
         *data_size = 0;
         return MHD_YES;
     }
-    if (request->too_large)
-        return refuse(server, request, MHD_HTTP_CONTENT_TOO_LARGE);
-    return handle(server, request);
+    return request->refusal ? refuse(server, request, request->refusal) : handle(server, request);
 }
 
 /* Gives a bound, listening socket. All interfaces: IPv6 with IPv4 inside it, else IPv4 alone. */
@@ -368,11 +396,43 @@ static void release(struct mp_http_server *server)
     mp_free(server);
 }
 
+static struct MHD_Daemon *start_daemon(struct mp_http_server *server, int fd)
+{
+    const struct mp_http_server_options *options = &server->options;
+    struct MHD_OptionItem items[12] = {
+        {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
+        {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)uri_seen, server},
+        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)completed, server},
+        {MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, NULL},
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEADER_BYTES_MAX, NULL},
+    };
+    unsigned flags = MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC;
+    uint32_t count = 6;
+
+    if (options->workers)
+        flags |= MHD_ALLOW_SUSPEND_RESUME;
+    if (options->threads > 1) /* a pool of one is refused */
+        items[count++] =
+            (struct MHD_OptionItem){MHD_OPTION_THREAD_POOL_SIZE, options->threads, NULL};
+    if (options->tls) {
+        flags |= MHD_USE_TLS;
+        items[count++] =
+            (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, options->tls->cert.data};
+        items[count++] =
+            (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, options->tls->key.data};
+        items[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0,
+                                                 (void *)(uintptr_t)TLS_PRIORITIES};
+    }
+    items[count] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+    return MHD_start_daemon(flags, 0, NULL, NULL, access_request, server, MHD_OPTION_ARRAY, items,
+                            MHD_OPTION_END);
+}
+
 enum mp_code mp_http_server_open(const struct mp_http_server_options *options, struct mp_err *err,
                                  struct mp_http_server **ret)
 {
     struct mp_http_server *server;
-    uint32_t threads = options->threads ? options->threads : 1;
     int fd = -1;
     enum mp_code code = listen_on(options->address, options->port, err, &fd);
 
@@ -380,6 +440,7 @@ enum mp_code mp_http_server_open(const struct mp_http_server_options *options, s
         return code;
     server = mp_alloc(sizeof(*server));
     server->options = *options;
+    server->env = options->env ? *options->env : mp_env_real();
     server->port = port_of(fd);
     server->idle_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&server->lock, NULL);
@@ -389,15 +450,7 @@ enum mp_code mp_http_server_open(const struct mp_http_server_options *options, s
            pthread_create(&server->workers[server->worker_count], NULL, work, server) == 0)
         server->worker_count++;
     if (server->idle_fd >= 0 && server->worker_count == options->workers)
-        /* a thread pool of one is refused: the option is left out then */
-        server->daemon = MHD_start_daemon(
-            MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC |
-                (options->workers ? MHD_ALLOW_SUSPEND_RESUME : 0),
-            0, NULL, NULL, access_request, server, MHD_OPTION_LISTEN_SOCKET, fd,
-            MHD_OPTION_URI_LOG_CALLBACK, uri_seen, server, MHD_OPTION_NOTIFY_COMPLETED, completed,
-            server, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_LIMIT,
-            (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES_MAX,
-            threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, threads, MHD_OPTION_END);
+        server->daemon = start_daemon(server, fd);
     if (!server->daemon) {
         mp_err_set(err, MP_IO, "http server on port %u: %s", (unsigned)server->port,
                    errno ? strerror(errno) : "did not start");
@@ -423,6 +476,11 @@ uint32_t mp_http_server_queued(struct mp_http_server *server)
     queued = server->queued;
     pthread_mutex_unlock(&server->lock);
     return queued;
+}
+
+size_t mp_http_server_bodies_bytes(const struct mp_http_server *server)
+{
+    return atomic_load(&server->bodies_bytes);
 }
 
 void mp_http_server_close(struct mp_http_server *server)

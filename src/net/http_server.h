@@ -1,8 +1,16 @@
 /* net/http_server.h - a small HTTP server: requests in, one function answers.
  *
- * HTTP/1.1 with keep-alive. A HEAD is handed on as a GET and answered without its body. A body
- * above body_bytes_max is answered 413 and not handed on. A connection on which nothing moves for
- * 30 s is closed; it costs a descriptor meanwhile, no thread.
+ * HTTP/1.1 with keep-alive, or HTTPS (TLS 1.2 or 1.3) where a certificate is given. A HEAD is
+ * handed on as a GET and answered without its body. A connection on which nothing moves for 30 s is
+ * closed; it costs a descriptor meanwhile, no thread.
+ *
+ * Bodies   B1 one above body_bytes_max is answered 413 and not handed on
+ *          B2 all that are held at a time, the memory behind them counted, stay within
+ *             bodies_bytes_max; the piece that would pass it frees its request's body, and the
+ *             request is answered 503 with Retry-After once the rest of it has been read
+ *          B3 one that is not complete body_ms_max after its headers ends with its connection: at
+ *             the next piece, or, where none comes, after the 30 s
+ *          B4 a body is freed when its handler returns, however slowly the answer is read
  *
  * With workers, requests wait in a queue for one of a fixed number of threads, so a handler may
  * block; while the queue is full, and while the server closes, a request is answered 503 with
@@ -14,7 +22,9 @@
 #define MP_NET_HTTP_SERVER_H
 
 #include "base/buf.h"
+#include "base/env.h"
 #include "base/err.h"
+#include "net/http_tls.h"
 
 struct mp_http_exchange; /* what header lookups need; opaque */
 
@@ -54,6 +64,10 @@ struct mp_http_server_options {
     uint16_t port;       /* 0: a free one, see mp_http_server_port */
     uint32_t threads;    /* 0: 1 */
     size_t body_bytes_max;
+    size_t bodies_bytes_max;       /* 0: no bound */
+    uint32_t body_ms_max;          /* 0: no bound */
+    const struct mp_http_tls *tls; /* NULL: plain HTTP; borrowed until close */
+    const struct mp_env *env;      /* NULL: the real clock; borrowed until close */
     void (*handle)(void *self, const struct mp_http_request *request, struct mp_http_response *ret);
     uint32_t workers;   /* 0: none, see above */
     uint32_t queue_max; /* requests that wait for a worker */
@@ -73,6 +87,8 @@ enum mp_code mp_http_server_open(const struct mp_http_server_options *options, s
 uint16_t mp_http_server_port(const struct mp_http_server *server);
 /* Requests that wait for a worker now. */
 uint32_t mp_http_server_queued(struct mp_http_server *server);
+/* Memory that request bodies hold now. */
+size_t mp_http_server_bodies_bytes(const struct mp_http_server *server);
 /* Takes no new connection, finishes what runs (answers are given 5 s to leave). No-op on NULL. */
 void mp_http_server_close(struct mp_http_server *server);
 

@@ -159,6 +159,7 @@ static enum mp_code refused_start(struct mp_pg *pg, struct mp_err *err)
         if (err) {
             err->code = code;
             err->retriable = false;
+            err->sys = *pg->sqlstate == '2' ? EACCES : ENOENT;
         }
     }
     return code;

@@ -55,7 +55,7 @@ struct mp_pg; /* opaque, see pg.c */
 
 /* Connects and sets up the session: UTC, ISO dates, time-outs. Borrows env until close.
  * MP_BAD_CONFIG: conninfo does not parse, or the server refused who we are or where we want to
- * go (SQLSTATE classes 28 and 3D). */
+ * go (SQLSTATE classes 28 and 3D; err->sys is EACCES or ENOENT then). */
 enum mp_code mp_pg_open(const struct mp_pg_options *options, const struct mp_env *env,
                         struct mp_err *err, struct mp_pg **ret);
 /* Cuts the connection; an open transaction is rolled back by the server. No-op on NULL. */

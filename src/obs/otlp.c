@@ -243,6 +243,7 @@ static enum mp_code judge(const struct mp_http_call *call, struct mp_err *err)
     if (code || (call->status >= 200 && call->status < 300))
         return code;
     code = mp_err_set(err, MP_REFUSED, "the answer is %u", call->status);
+    err->sys = (int)call->status;
     err->retriable = call->status == 429 || call->status >= 500;
     return code;
 }
@@ -422,9 +423,9 @@ static void otlp_free(struct mp_otlp *o)
     mp_free(o);
 }
 
-enum mp_code mp_otlp_open(const struct mp_otlp_options *options, const struct mp_env *env,
-                          struct mp_log *log, struct mp_metrics *metrics, struct mp_err *err,
-                          struct mp_otlp **ret)
+/* All but the thread. */
+static struct mp_otlp *otlp_new(const struct mp_otlp_options *options, const struct mp_env *env,
+                                struct mp_log *log, struct mp_metrics *metrics)
 {
     struct mp_otlp *o = mp_alloc(sizeof(*o));
     struct mp_http_client_options http = {.connections_max = 1};
@@ -458,12 +459,36 @@ enum mp_code mp_otlp_open(const struct mp_otlp_options *options, const struct mp
                                     .piece_count = 1,
                                     .total_ms_max = o->options.request_ms_max,
                                     .body = MP_BUF_INIT(ANSWER_BYTES_MAX)};
+    return o;
+}
+
+enum mp_code mp_otlp_open(const struct mp_otlp_options *options, const struct mp_env *env,
+                          struct mp_log *log, struct mp_metrics *metrics, struct mp_err *err,
+                          struct mp_otlp **ret)
+{
+    struct mp_otlp *o = otlp_new(options, env, log, metrics);
+
     if (pthread_create(&o->thread, NULL, otlp_main, o)) {
         otlp_free(o);
         return mp_err_set(err, MP_IO, "log export: the system gives no thread");
     }
     *ret = o;
     return MP_OK;
+}
+
+enum mp_code mp_otlp_probe(const struct mp_otlp_options *options, const struct mp_env *env,
+                           struct mp_log *log, struct mp_err *err)
+{
+    struct mp_otlp *o = otlp_new(options, env, log, NULL);
+    struct mp_err local;
+    enum mp_code code;
+
+    build_request(o);
+    o->piece = mp_buf_str(&o->request);
+    mp_http_one(o->http, &o->call);
+    code = judge(&o->call, err ? err : &local);
+    otlp_free(o);
+    return code;
 }
 
 const struct mp_log_sink *mp_otlp_sink(const struct mp_otlp *otlp)

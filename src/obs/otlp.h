@@ -47,6 +47,10 @@ enum mp_code mp_otlp_open(const struct mp_otlp_options *options, const struct mp
                           struct mp_otlp **ret);
 /* Lends the sink, good until close. */
 const struct mp_log_sink *mp_otlp_sink(const struct mp_otlp *otlp);
+/* Sends one request that says who we are and holds no line, to see whether the endpoint takes ours;
+ * not open's business. MP_REFUSED: it answered, and not with 2xx (err->sys). log may be NULL. */
+enum mp_code mp_otlp_probe(const struct mp_otlp_options *options, const struct mp_env *env,
+                           struct mp_log *log, struct mp_err *err);
 /* Sends what waits (P2) and ends. No-op on NULL. */
 void mp_otlp_close(struct mp_otlp *otlp);
 

@@ -42,7 +42,7 @@ static enum mp_code window_at(struct window *window, const struct mp_parquet_joi
 
 static enum mp_code copy_chunk(struct window *window, const struct mp_parquet_join_input *input,
                                const struct mp_parquet_column_chunk *chunk,
-                               const struct mp_parquet_join_output *output, struct mp_err *err)
+                               const struct mp_parquet_output *output, struct mp_err *err)
 {
     uint64_t at = (uint64_t)chunk->start, left = (uint64_t)chunk->bytes;
     enum mp_code code = MP_OK;
@@ -67,7 +67,7 @@ static enum mp_code copy_group(const struct mp_join *join, struct window *window
                                struct mp_parquet_encoder *encoder,
                                const struct mp_parquet_join_input *input,
                                const struct mp_parquet_row_group *group, int64_t first_id,
-                               const struct mp_parquet_join_output *output, struct mp_err *err,
+                               const struct mp_parquet_output *output, struct mp_err *err,
                                struct mp_row_ids *ids)
 {
     enum mp_code code = MP_OK;
@@ -79,8 +79,8 @@ static enum mp_code copy_group(const struct mp_join *join, struct window *window
     return code;
 }
 
-static enum mp_code copy_groups(const struct mp_join *join,
-                                const struct mp_parquet_join_output *output, struct mp_err *err)
+static enum mp_code copy_groups(const struct mp_join *join, const struct mp_parquet_output *output,
+                                struct mp_err *err)
 {
     struct mp_parquet_options codec = {.codec = join->options->codec,
                                        .level = join->options->level};
@@ -135,7 +135,7 @@ static void prepare_ids(struct mp_arena *arena, struct mp_join *join)
 
 /* Counts what goes through. */
 struct counted {
-    const struct mp_parquet_join_output *output;
+    const struct mp_parquet_output *output;
     uint64_t bytes;
 };
 
@@ -149,12 +149,12 @@ static enum mp_code counted_write(void *context, struct mp_str bytes, struct mp_
 
 enum mp_code mp_parquet_join(struct mp_arena *arena, const struct mp_parquet_join_input *inputs,
                              uint32_t count, const struct mp_parquet_join_options *options,
-                             const struct mp_parquet_join_output *output, struct mp_err *err,
+                             const struct mp_parquet_output *output, struct mp_err *err,
                              struct mp_parquet_joined *ret)
 {
     struct mp_join join = {.inputs = inputs, .count = count, .options = options};
     struct counted counted = {.output = output};
-    struct mp_parquet_join_output through = {counted_write, &counted};
+    struct mp_parquet_output through = {counted_write, &counted};
     struct mp_parquet_joined made = {0};
     struct mp_buf footer = MP_BUF_INIT(1);
     struct mp_str kept;

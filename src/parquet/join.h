@@ -48,11 +48,6 @@ struct mp_parquet_join_options {
     size_t read_bytes; /* 0: 4 MiB */
 };
 
-struct mp_parquet_join_output {
-    enum mp_code (*write)(void *context, struct mp_str bytes, struct mp_err *err);
-    void *context;
-};
-
 struct mp_parquet_joined {
     const struct mp_parquet_footer *footer; /* of the new file, read back from its bytes */
     uint64_t bytes;
@@ -65,7 +60,7 @@ enum mp_code mp_parquet_join_check(const struct mp_parquet_join_input *inputs, u
 /* Checks and joins. After a failure what was written is no file. The new footer is in arena. */
 enum mp_code mp_parquet_join(struct mp_arena *arena, const struct mp_parquet_join_input *inputs,
                              uint32_t count, const struct mp_parquet_join_options *options,
-                             const struct mp_parquet_join_output *output, struct mp_err *err,
+                             const struct mp_parquet_output *output, struct mp_err *err,
                              struct mp_parquet_joined *ret);
 
 #endif

@@ -33,9 +33,8 @@ bool mp_row_ids_there(const struct mp_parquet_footer *footer,
                       const struct mp_parquet_join_options *options);
 /* Makes the pages of one row group and writes them. */
 enum mp_code mp_row_ids_write(const struct mp_join *join, struct mp_parquet_encoder *encoder,
-                              int64_t first, uint32_t rows,
-                              const struct mp_parquet_join_output *output, struct mp_err *err,
-                              struct mp_row_ids *ret);
+                              int64_t first, uint32_t rows, const struct mp_parquet_output *output,
+                              struct mp_err *err, struct mp_row_ids *ret);
 
 /* Writes footer, its length and the magic for chunks that were laid out from offset 4 on. */
 enum mp_code mp_join_footer(const struct mp_join *join, struct mp_err *err, struct mp_buf *ret);

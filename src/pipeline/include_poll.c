@@ -115,10 +115,10 @@ static void refused(struct mp_include_poll *p, const char *reason, uint32_t serv
     char why[96];
 
     snprintf(why, sizeof(why), "a list of %u values was refused: %s", served, reason);
+    note(p, false, why);
     mp_metric_add(p->metrics, MP_M_INCLUDE_VALUES_REFUSED, reason, 1);
     mp_log(p->log, MP_LOG_ERROR, logger, "Include values refused (%s): %u served, %u held", reason,
            served, mp_include_counts(p->include).held);
-    note(p, false, why);
 }
 
 static void take(struct mp_include_poll *p, const struct mp_include_list *served)
@@ -176,9 +176,9 @@ static bool poll_once(struct mp_include_poll *p)
         take(p, &served);
         return true;
     }
+    note(p, false, err.text);
     mp_metric_add(p->metrics, MP_M_INCLUDE_VALUES_POLL_FAILURES, NULL, 1);
     mp_log(p->log, MP_LOG_WARN, logger, "Include values poll failed: %s", err.text);
-    note(p, false, err.text);
     return true;
 }
 
@@ -285,7 +285,8 @@ enum mp_code mp_include_poll_accepted(struct mp_include_poll *p, struct mp_err *
 
     pthread_mutex_lock(&p->lock);
     if (!p->accepted)
-        code = mp_err_set(err, MP_TIMEOUT, "%s", p->why[0] ? p->why : "no answer yet");
+        code = mp_err_set(err, p->why[0] ? MP_IO : MP_TIMEOUT, "%s",
+                          p->why[0] ? p->why : "no answer yet");
     pthread_mutex_unlock(&p->lock);
     return code;
 }

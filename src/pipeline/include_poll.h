@@ -41,7 +41,8 @@ enum mp_code mp_include_poll_open(const struct mp_include_poll_options *options,
                                   const struct mp_env *env, struct mp_log *log,
                                   struct mp_metrics *metrics, struct mp_err *err,
                                   struct mp_include_poll **ret);
-/* Whether a list has been accepted yet. MP_TIMEOUT: not yet, and why the last one was not. */
+/* Whether a list has been accepted yet. MP_TIMEOUT: there was no answer yet. MP_IO: there was none
+ * that could be accepted, and why the last one could not. */
 enum mp_code mp_include_poll_accepted(struct mp_include_poll *poll, struct mp_err *err);
 /* Ends a request under way, and the thread. No-op on NULL. */
 void mp_include_poll_close(struct mp_include_poll *poll);

@@ -20,7 +20,7 @@ enum {
     TURN_MS_MAX = 200,          /* a stop is seen within this */
     SERVE_MS = 20,              /* between two looks at publish */
     PARTS_MS = 30000,           /* between two looks for new partitions */
-    LAG_MS = 5000,              /* between two settings of the lag gauges */
+    GAUGES_MS = 5000,           /* between two settings of the lag and memory gauges */
     KEY_BYTES_MAX = 4 << 20,    /* of the scanner's key table, at the start of a batch */
     BUDGET_BYTES_MIN = 8 << 20, /* however small the flush size is */
     PUBLISH_STUCK_MS = 480000,  /* one attempt may last so long before we are not alive */
@@ -36,8 +36,7 @@ static uint64_t budget_bytes(const struct mp_pipeline *p)
 
 static uint64_t held_bytes(struct mp_pipeline *p)
 {
-    return mp_segment_pool_bytes(p->pool) + atomic_load(&p->compressed_bytes) +
-           mp_batch_own_bytes(p->batch);
+    return mp_segment_pool_bytes(p->pool) + mp_batch_own_bytes(p->batch);
 }
 
 struct mp_batch *mp_ingest_batch(struct mp_pipeline *p)
@@ -51,6 +50,7 @@ struct mp_batch *mp_ingest_batch(struct mp_pipeline *p)
         .columns_max = p->options.columns_max,
         .fold_case = p->lake->driver->fold_case,
         .widen = p->lake->driver->fold_case, /* DuckLake widens, hoglake does not */
+        .promote = p->lake->driver->promotes,
         .name_ok = p->lake->driver->name_ok,
     };
 
@@ -61,6 +61,8 @@ struct mp_batch *mp_ingest_batch(struct mp_pipeline *p)
     }
     pthread_mutex_lock(&p->lock);
     options.live = p->live_known ? &p->live : NULL;
+    options.refused = p->refused;
+    options.refused_count = p->refused_count;
     batch = mp_batch_new(p->pool, &options); /* copies what it needs of live */
     pthread_mutex_unlock(&p->lock);
     return batch;
@@ -93,15 +95,22 @@ static int64_t published(struct mp_pipeline *p, const struct mp_part *part)
 }
 
 /* Lag by what the client has heard, also while nothing gets published. */
-static void set_lag(struct mp_pipeline *p, uint64_t now_us)
+static void set_lag(struct mp_pipeline *p)
 {
-    p->lag_set_us = now_us;
     for (uint32_t i = 0; i < p->part_count; i++) {
         struct mp_source_watermark mark = {.partition = p->parts[i].id};
 
         p->source->driver->watermarks_seen(p->source, &mark, 1);
         mp_status_lag(p, mark.partition, mark.high, published(p, &p->parts[i]));
     }
+}
+
+static void set_memory(struct mp_pipeline *p)
+{
+    mp_metric_set(p->world.metrics, MP_M_MEMORY, "columns", (double)mp_status_column_bytes(p));
+    mp_metric_set(p->world.metrics, MP_M_MEMORY, "compressed",
+                  (double)atomic_load(&p->compressed_bytes));
+    mp_metric_set(p->world.metrics, MP_M_MEMORY, "keys", (double)mp_json_key_bytes(p->json));
 }
 
 /* What is told of the loop whether it works or waits. Alive: publish moves, or is idle. */
@@ -115,8 +124,11 @@ static void beat(struct mp_pipeline *p, uint64_t now_us)
     pthread_mutex_unlock(&p->lock);
     if (!stuck)
         mp_health_beat(p->world.health);
-    if (now_us - p->lag_set_us > (uint64_t)LAG_MS * 1000)
-        set_lag(p, now_us);
+    if (now_us - p->gauges_set_us > (uint64_t)GAUGES_MS * 1000) {
+        p->gauges_set_us = now_us;
+        set_lag(p);
+        set_memory(p);
+    }
 }
 
 /* Waits a moment for publish and serves the source meanwhile (I1). */
@@ -147,6 +159,7 @@ static enum mp_code rewind_parts(struct mp_pipeline *p, struct mp_err *err)
     struct mp_job *job;
     enum mp_code code = MP_OK;
 
+    p->rewinds++;
     pthread_mutex_lock(&p->lock);
     job = p->job;
     p->job = NULL;
@@ -168,7 +181,6 @@ static enum mp_code rewind_parts(struct mp_pipeline *p, struct mp_err *err)
     }
     mp_job_free(p, job);
     batch_new(p);
-    p->rewinds++;
     return code;
 }
 
@@ -211,22 +223,20 @@ static bool publish_bound(struct mp_pipeline *p)
 static enum mp_code wait_for(struct mp_pipeline *p, bool (*reached)(struct mp_pipeline *),
                              bool *ret_rewound, struct mp_err *err)
 {
+    uint64_t rewinds = p->rewinds;
     enum mp_code code = MP_OK;
 
-    *ret_rewound = false;
     while (!code) {
-        uint32_t rewinds = p->rewinds;
-
         if (atomic_load(&p->stops) > 1)
             return mp_err_set(err, MP_STOPPED,
                               "stopped twice: what was not published is read again "
                               "by the next process");
         code = look_at_publish(p, err);
-        *ret_rewound |= p->rewinds != rewinds;
         if (code || reached(p))
             break;
         serve(p);
     }
+    *ret_rewound = p->rewinds != rewinds;
     return code;
 }
 
@@ -271,8 +281,7 @@ struct mp_job *mp_job_new(struct mp_pipeline *p, struct mp_part *parts, uint32_t
         };
         job->offsets[at] = (struct mp_source_offset){.partition = part->id, .offset = part->next};
         if (p->lake->driver->offsets_in_lake)
-            job->offsets[at].metadata = mp_str_c(
-                mp_arena_printf(&job->arena, "mp1 %" PRId64 " %" PRId64, part->epoch, part->next));
+            mp_pipeline_mark(&job->arena, &job->offsets[at], part->epoch);
         job->newest_ms[at] = part->timestamp_ms;
         job->range_count++;
         job->records += part->records;
@@ -348,6 +357,7 @@ static uint32_t poll_records(struct mp_pipeline *p, uint64_t arrow_bytes)
     if (limit)
         want = arrow_bytes < limit ? most - most * arrow_bytes / limit : 0;
     want = want < 10 ? 10 : want;
+    mp_metric_set(p->world.metrics, MP_M_PENDING_BYTES, NULL, (double)arrow_bytes);
     mp_metric_set(p->world.metrics, MP_M_CONSUME_BATCH_SIZE_CURRENT, NULL, (double)want);
     mp_metric_set(p->world.metrics, MP_M_BUFFER_FULLNESS, NULL,
                   limit ? (double)(arrow_bytes * 1000 / limit) / 1000 : 0);
@@ -436,15 +446,6 @@ static enum mp_code poll_once(struct mp_pipeline *p, uint64_t arrow_bytes, uint3
     return code;
 }
 
-static void set_gauges(struct mp_pipeline *p, uint64_t arrow_bytes)
-{
-    mp_metric_set(p->world.metrics, MP_M_PENDING_BYTES, NULL, (double)arrow_bytes);
-    mp_metric_set(p->world.metrics, MP_M_MEMORY, "columns", (double)mp_segment_pool_bytes(p->pool));
-    mp_metric_set(p->world.metrics, MP_M_MEMORY, "compressed",
-                  (double)atomic_load(&p->compressed_bytes));
-    mp_metric_set(p->world.metrics, MP_M_MEMORY, "keys", (double)mp_json_key_bytes(p->json));
-}
-
 /* One turn: at most one poll, and what follows from it. */
 static enum mp_code turn(struct mp_pipeline *p, bool *ret_end, struct mp_err *err)
 {
@@ -464,7 +465,6 @@ static enum mp_code turn(struct mp_pipeline *p, bool *ret_end, struct mp_err *er
         code = mp_start_partitions(p, err);
         if (code && !err->retriable)
             return code;
-        set_gauges(p, arrow_bytes);
     }
     if (held_bytes(p) > budget_bytes(p) && !publish_idle(p)) {
         serve(p);

@@ -4,6 +4,8 @@
 #include "base/mem.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 struct mp_pipeline *mp_pipeline_new(const struct mp_pipeline_options *options,
                                     const struct mp_pipeline_doors *doors,
@@ -18,6 +20,7 @@ struct mp_pipeline *mp_pipeline_new(const struct mp_pipeline_options *options,
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);
     mp_arena_init(&p->live_arena, 0);
+    mp_arena_init(&p->refused_arena, 0);
     p->pool = mp_segment_pool_new(options->flush_bytes);
     p->workers = mp_workers_new(options->workers ? options->workers : 1);
     p->encoders = mp_alloc_array(mp_workers_count(p->workers), sizeof(*p->encoders));
@@ -67,6 +70,7 @@ void mp_pipeline_free(struct mp_pipeline *p)
     mp_filter_free(p->drop);
     mp_free(p->parts);
     mp_arena_fini(&p->live_arena);
+    mp_arena_fini(&p->refused_arena);
     pthread_cond_destroy(&p->changed);
     pthread_mutex_destroy(&p->lock);
     pthread_mutex_destroy(&p->lake_lock);
@@ -93,11 +97,36 @@ struct mp_part *mp_pipeline_part(struct mp_pipeline *p, int32_t id)
     return NULL;
 }
 
+void mp_pipeline_mark(struct mp_arena *arena, struct mp_source_offset *offset, int64_t epoch)
+{
+    offset->metadata =
+        mp_str_c(mp_arena_printf(arena, "mp1 %" PRId64 " %" PRId64, epoch, offset->offset));
+}
+
 bool mp_pipeline_wait(struct mp_pipeline *p, uint32_t ms)
 {
     for (uint32_t waited = 0; waited < ms && atomic_load(&p->stops) < 2; waited += 50)
         mp_sleep_us(p->world.env, (ms - waited < 50 ? ms - waited : 50) * UINT64_C(1000));
     return atomic_load(&p->stops) < 2;
+}
+
+bool mp_pipeline_refuse(struct mp_pipeline *p, struct mp_str name)
+{
+    struct mp_str *refused;
+    bool known = false;
+
+    pthread_mutex_lock(&p->lock);
+    for (uint32_t i = 0; i < p->refused_count && !known; i++)
+        known = mp_str_eq(p->refused[i], name);
+    if (!known) {
+        refused = mp_arena_take(&p->refused_arena, (p->refused_count + 1) * sizeof(*refused));
+        if (p->refused_count)
+            memcpy(refused, p->refused, p->refused_count * sizeof(*refused));
+        refused[p->refused_count++] = mp_arena_str(&p->refused_arena, name);
+        p->refused = refused;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return !known;
 }
 
 void mp_pipeline_set_live(struct mp_pipeline *p, const struct mp_lake_table *table)

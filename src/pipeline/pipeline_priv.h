@@ -69,6 +69,10 @@ struct mp_job {
     uint64_t arrow_bytes, records, rows;
     uint64_t compressed_bytes;
     uint64_t rescued[MP_RESCUE_REASONS];
+    struct mp_misfit *misfits; /* of the main table */
+    uint32_t misfit_count;
+    struct mp_str refused_names[MP_BATCH_NAMES_KEPT];
+    uint32_t refused_name_count; /* all of them */
     uint32_t column_count;
     struct mp_arena arena; /* partition values, texts */
 };
@@ -113,10 +117,10 @@ struct mp_pipeline {
     struct mp_part *parts; /* ascending ids */
     uint32_t part_count;
     struct mp_batch *batch, *quarantine;
+    uint64_t rewinds;        /* how often what was taken was dropped, to be read again */
     uint64_t batch_since_us; /* when its first record was taken; 0: none yet */
-    uint32_t rewinds;        /* how often what was taken was dropped */
     uint64_t parts_asked_us; /* when the source was last asked for its partitions */
-    uint64_t lag_set_us;
+    uint64_t gauges_set_us;
     bool told_plain; /* that the source forbids owners */
     struct mp_log_limit bad_records;
     struct mp_retry source_retry;
@@ -132,11 +136,15 @@ struct mp_pipeline {
     bool ending;
     enum mp_verdict verdict;
     struct mp_err failure;
+    struct mp_arena refused_arena;
+    const struct mp_str *refused; /* names the table would not make columns of; replaced as a whole,
+                                   * what batches borrow stays */
+    uint32_t refused_count;
     struct mp_arena live_arena; /* the table as last seen, for new batches */
     struct mp_schema live;
-    bool live_known;           /* there is a table */
-    uint64_t publish_moved_us; /* last sign of life of publish */
-    atomic_size_t compressed_bytes;
+    bool live_known;                /* there is a table */
+    uint64_t publish_moved_us;      /* last sign of life of publish */
+    atomic_size_t compressed_bytes; /* of chunks; they lie in the pool */
     struct mp_pipeline_counts counts;
     struct mp_status_flush {
         int64_t wall_us, snapshot;
@@ -244,6 +252,9 @@ void mp_status_fault(struct mp_pipeline *p, const struct mp_err *err, const char
                      uint32_t wait_ms);
 void mp_status_flushed(const struct mp_publish *publish, double seconds);
 
+/* Bytes of the pool that hold columns, not compressed chunks. */
+size_t mp_status_column_bytes(struct mp_pipeline *p);
+
 /* Sets a partition's lag: from what is published to the end of the log; high -1: not known. */
 void mp_status_lag(struct mp_pipeline *p, int32_t partition, int64_t high, int64_t published);
 
@@ -251,10 +262,15 @@ void mp_status_lag(struct mp_pipeline *p, int32_t partition, int64_t high, int64
 
 /* The partition of that id, if it is ours, else NULL; ingest's thread. */
 struct mp_part *mp_pipeline_part(struct mp_pipeline *p, int32_t id);
+/* Sets the marker by which our offsets in the source's store are known: epoch and next offset. */
+void mp_pipeline_mark(struct mp_arena *arena, struct mp_source_offset *offset, int64_t epoch);
 /* Waits, in short steps, unless stop was called twice. False: it was. Serves no one. */
 bool mp_pipeline_wait(struct mp_pipeline *p, uint32_t ms);
 /* Copies the live table for new batches; NULL: there is none. */
 void mp_pipeline_set_live(struct mp_pipeline *p, const struct mp_lake_table *table);
+
+/* New batches rescue the values of this name. False: they do so already. */
+bool mp_pipeline_refuse(struct mp_pipeline *p, struct mp_str name);
 
 static inline bool mp_pipeline_stopping(struct mp_pipeline *p)
 {

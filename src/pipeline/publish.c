@@ -44,6 +44,42 @@ static void moved(struct mp_pipeline *p)
     pthread_mutex_unlock(&p->lock);
 }
 
+/* The table will not have this column: from now on its values are rescued, which the records have
+ * to be read again for. The pipeline's own columns have no such way out. */
+static enum mp_code refuse(struct mp_pipeline *p, const struct mp_job_table *table,
+                           struct mp_str name, struct mp_err *err)
+{
+    bool own = mp_str_eq(name, MP_INSERTED_AT) || mp_str_eq(name, p->options.rescued_column) ||
+               !mp_str_eq(table->name, p->options.table);
+
+    if (own || !mp_pipeline_refuse(p, name)) {
+        mp_metric_add(p->world.metrics, MP_M_ERRORS, "schema", 1);
+        mp_err_add(err, "table %.*s will not have column \"%.*s\"", MP_STR_ARG(table->name),
+                   MP_STR_ARG(name));
+        err->retriable = false;
+        return err->code = MP_REFUSED;
+    }
+    mp_log(p->world.log, MP_LOG_WARN, logger,
+           "table %.*s will not have column \"%.*s\": its values are rescued (%s)",
+           MP_STR_ARG(table->name), MP_STR_ARG(name), err->text);
+    err->retriable = false;
+    return err->code = MP_CHANGED;
+}
+
+/* How many of the promotions that were asked for have been made. */
+static uint32_t promoted(const struct mp_batch_plan *plan, const struct mp_lake_table *live)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < plan->promote_count; i++) {
+        const struct mp_live_column *column =
+            mp_schema_by_id(&live->schema, plan->promote[i].field_id);
+
+        count += column && mp_type_eq(column->type, plan->promote[i].type);
+    }
+    return count;
+}
+
 /* Asks the table for what the batch needs; what it answers may need more (a fraction that is not
  * widened needs the rescued column), so it is asked again. live: the table as it is (NULL: it is
  * made, and no column counts as added), then as it has become. */
@@ -53,31 +89,49 @@ static enum mp_code evolve(struct mp_pipeline *p, struct mp_job_table *table,
 {
     bool made = !*live;
     struct mp_lake_evolution evolution = {
-        .widen = plan->widen, .widen_count = plan->widen_count, .add_count = plan->add_count};
+        .widen = plan->widen,
+        .widen_count = plan->widen_count,
+        .add_count = plan->add_count,
+        .promote = plan->promote,
+        .promote_count = plan->promote_count,
+    };
     struct mp_lake_new_column *add = mp_alloc_array(plan->add_count, sizeof(*add));
     bool *widened = mp_alloc_array(plan->widen_count, sizeof(*widened));
-    uint32_t widenings = 0;
+    bool *refused = mp_alloc_array(plan->add_count, sizeof(*refused));
+    uint32_t widenings = 0, added = plan->add_count;
     enum mp_code code;
 
     for (uint32_t i = 0; i < plan->add_count; i++)
         add[i] = (struct mp_lake_new_column){plan->add[i].name, plan->add[i].type};
     evolution.add = add;
     evolution.ret_widened = widened;
+    evolution.ret_refused = refused;
     code = p->lake->driver->evolve(p->lake, table->name, &evolution, table->create, err, live);
-    if (code)
+    if (code) {
+        mp_metric_add(p->world.metrics, MP_M_ERRORS, "schema", 1);
         goto out;
+    }
     for (uint32_t i = 0; i < plan->widen_count; i++) {
         widenings += widened[i];
         if (!widened[i])
             mp_batch_keep_bigint(table->batch, plan->widen[i]);
     }
-    mp_metric_add(p->world.metrics, MP_M_SCHEMA_COLUMNS_ADDED, NULL, made ? 0 : plan->add_count);
+    widenings += promoted(plan, *live);
+    for (uint32_t i = 0; i < plan->add_count && code != MP_REFUSED; i++) {
+        if (refused[i])
+            code = refuse(p, table, plan->add[i].name, err);
+        added -= refused[i];
+    }
+    mp_metric_add(p->world.metrics, MP_M_SCHEMA_COLUMNS_ADDED, NULL, made ? 0 : added);
     mp_metric_add(p->world.metrics, MP_M_SCHEMA_COLUMNS_WIDENED, NULL, widenings);
     mp_log(p->world.log, MP_LOG_INFO, logger, "table %.*s: %u columns added, %u widened",
-           MP_STR_ARG(table->name), plan->add_count, widenings);
+           MP_STR_ARG(table->name), added, widenings);
+    if ((*live)->warning.size && made)
+        mp_log(p->world.log, MP_LOG_WARN, logger, "%.*s", MP_STR_ARG((*live)->warning));
 out:
     mp_free(add);
     mp_free(widened);
+    mp_free(refused);
     return code;
 }
 
@@ -97,7 +151,9 @@ static enum mp_code bind_table(struct mp_pipeline *p, struct mp_job_table *table
         code = mp_batch_plan(table->batch, live ? &live->schema : NULL, err, &plan);
         if (code)
             return code;
-        if (live && !plan.add_count && !plan.widen_count) {
+        if (round)
+            plan.promote_count = 0; /* asked once: the table may say no */
+        if (live && !plan.add_count && !plan.widen_count && !plan.promote_count) {
             mp_batch_seal(table->batch, &live->schema, mp_now_wall_us(p->world.env));
             table->table = live;
             return MP_OK;
@@ -172,6 +228,28 @@ static void list_files(struct mp_publish *publish)
     }
 }
 
+/* Keeps what is to be counted of values and names that were not as their column wants them, since
+ * the batch goes before it is known that it counts. */
+static void note_odd(struct mp_job *job, const struct mp_batch *batch)
+{
+    struct mp_misfit misfit;
+    const struct mp_str *names;
+    uint32_t count = 0;
+
+    for (int i = 0; i < MP_RESCUE_REASONS; i++)
+        job->rescued[i] = mp_batch_rescued(batch, (enum mp_rescue)i);
+    for (uint32_t at = 0; mp_batch_misfit(batch, &at, &misfit);)
+        count++;
+    job->misfits = mp_arena_take(&job->arena, (count + 1) * sizeof(*job->misfits));
+    for (uint32_t at = 0; mp_batch_misfit(batch, &at, &misfit);) {
+        misfit.name = mp_arena_str(&job->arena, misfit.name);
+        job->misfits[job->misfit_count++] = misfit;
+    }
+    job->refused_name_count = mp_batch_refused_names(batch, &names);
+    for (uint32_t i = 0; i < job->refused_name_count && i < MP_BATCH_NAMES_KEPT; i++)
+        job->refused_names[i] = mp_arena_str(&job->arena, names[i]);
+}
+
 /* Names the commit, where it has a name: after the first table that it has rows for. */
 static void name_commit(struct mp_publish *publish)
 {
@@ -199,8 +277,8 @@ static enum mp_code stage_encode(struct mp_publish *publish, struct mp_err *err)
             continue;
         mp_metric_add(p->world.metrics, MP_M_BYTES, "raw", (double)mp_batch_bytes(table->batch));
         code = mp_encode(p, publish->job, table, err);
-        for (int r = 0; i == MP_JOB_MAIN && r < MP_RESCUE_REASONS; r++)
-            publish->job->rescued[r] = mp_batch_rescued(table->batch, (enum mp_rescue)r);
+        if (i == MP_JOB_MAIN)
+            note_odd(publish->job, table->batch);
         /* all that is needed of the rows is in the files now */
         mp_batch_free(table->batch);
         table->batch = NULL;
@@ -296,6 +374,12 @@ static enum mp_code stage_commit(struct mp_publish *publish, struct mp_err *err)
         publish->unsure = true;
     if (publish->result.orphaned)
         mp_orphans_tell(publish, publish->result.orphaned);
+    if (publish->result.orphaned && code == MP_CHANGED)
+        mp_metric_add(p->world.metrics, MP_M_ERRORS,
+                      strcmp(publish->result.orphaned, "commit_refused") == 0
+                          ? "hoglake_commit_contention"
+                          : "write_retry",
+                      1);
     if (!code)
         mp_metric_observe(p->world.metrics, MP_M_COMMIT_DURATION, NULL,
                           (double)(mp_now_mono_us(p->world.env) - began) / 1e6);
@@ -496,7 +580,7 @@ static void tell_published(const struct mp_publish *publish)
     if (!p->lake->driver->offsets_in_lake && publish->file_count) {
         mp_metric_add(p->world.metrics, MP_M_HOGLAKE_FILES_WRITTEN, NULL,
                       result->already_published ? 0 : publish->file_count);
-        if (result->already_published || publish->unsure)
+        if (result->already_published || result->replayed)
             mp_metric_add(p->world.metrics, MP_M_HOGLAKE_COMMIT_REPLAYS,
                           result->already_published ? "already_published" : "replayed", 1);
     }
@@ -516,6 +600,7 @@ static void publish_job(struct mp_pipeline *p, struct mp_job *job)
         mp_job_free(p, job);
         answer(p, MP_VERDICT_NONE, NULL);
     } else if (code == MP_CHANGED) {
+        mp_metric_add(p->world.metrics, MP_M_ERRORS, "schema", 1);
         mp_log(p->world.log, MP_LOG_WARN, logger,
                "the table changed under the batch (%s); its ranges are read again", err.text);
         code = look_again(&publish, &err);

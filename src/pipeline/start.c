@@ -88,9 +88,21 @@ static enum mp_code open_source(struct mp_pipeline *p, struct mp_err *err)
     return code ? code : p->source->driver->partitions(p->source, err, &ids, &count);
 }
 
+/* What the client hears meanwhile it tells in poll only, a right that is missing for instance,
+ * while the call that waits for it just runs out of time. Nothing is read yet, so no record can
+ * come. */
 static enum mp_code claim_all(struct mp_pipeline *p, struct mp_err *err)
 {
-    return mp_start_partitions(p, err);
+    struct mp_records none;
+    struct mp_err told;
+    enum mp_code code = mp_start_partitions(p, err);
+
+    if (code && err->retriable && !p->part_count &&
+        p->source->driver->poll(p->source, 1, 0, &told, &none) == MP_REFUSED) {
+        *err = told;
+        code = MP_REFUSED;
+    }
+    return code;
 }
 
 enum mp_code mp_start_open(struct mp_pipeline *p, struct mp_err *err)
@@ -287,6 +299,35 @@ static enum mp_code claim(struct mp_pipeline *p, const struct takeover *takeover
     return code;
 }
 
+/* A process that died between its commit to the lake and the mirror's has left the mirror behind.
+ * It is put right here, since a partition may stay without another record, and another program may
+ * go on from it. What others committed is not touched before there is something to tell. */
+static void mend_mirror(struct mp_pipeline *p, const struct takeover *takeovers, uint32_t count)
+{
+    struct mp_source_offset *offsets = mp_alloc_array(count, sizeof(*offsets));
+    uint32_t behind = 0;
+    struct mp_arena arena;
+    struct mp_err err;
+
+    mp_arena_init(&arena, 0);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct takeover *t = &takeovers[i];
+
+        if (t->lake.next < 0 || t->next != t->lake.next || t->stored.offset == t->next ||
+            (t->stored.offset >= 0 && !is_ours(&t->stored)))
+            continue;
+        offsets[behind] = (struct mp_source_offset){.partition = t->id, .offset = t->next};
+        mp_pipeline_mark(&arena, &offsets[behind++], t->lake.epoch + 1);
+    }
+    if (behind && p->source->driver->commit(p->source, offsets, behind, &err)) {
+        mp_metric_add(p->world.metrics, MP_M_ERRORS, "offset_commit", 1);
+        mp_log(p->world.log, MP_LOG_WARN, logger,
+               "Offset commit failed: %s; the lake holds the offsets", err.text);
+    }
+    mp_arena_fini(&arena);
+    mp_free(offsets);
+}
+
 /* The lake's uuid text is lent until its next call: looked at before anything else is asked. */
 static void tell_recreated(struct mp_pipeline *p, const struct takeover *takeovers, uint32_t count)
 {
@@ -330,6 +371,7 @@ static enum mp_code take_over(struct mp_pipeline *p, struct mp_arena *arena,
             return code;
         add_part(p, &takeovers[i]);
     }
+    mend_mirror(p, takeovers, count);
     return MP_OK;
 }
 

@@ -7,7 +7,11 @@
 
 static const char logger[] = "millpond.main";
 
-enum { RING = 8 };
+enum {
+    RING = 8,
+    TOLD_MAX = 10,         /* columns or names in lines of their own, a flush */
+    SHOWN_BYTES_MAX = 200, /* of a name of the payload's own choosing */
+};
 
 void mp_status_fault(struct mp_pipeline *p, const struct mp_err *err, const char *what,
                      uint32_t wait_ms)
@@ -34,6 +38,13 @@ void mp_status_lag(struct mp_pipeline *p, int32_t partition, int64_t high, int64
                   (double)(high > published ? high - published : 0));
 }
 
+size_t mp_status_column_bytes(struct mp_pipeline *p)
+{
+    size_t packed = atomic_load(&p->compressed_bytes), all = mp_segment_pool_bytes(p->pool);
+
+    return all > packed ? all - packed : 0; /* less: chunks are just being freed */
+}
+
 static void count_rescued(struct mp_pipeline *p, const struct mp_job *job)
 {
     uint64_t total = 0;
@@ -48,6 +59,55 @@ static void count_rescued(struct mp_pipeline *p, const struct mp_job *job)
                mp_rescue_name((enum mp_rescue)i));
     }
     p->counts.rescued += total;
+}
+
+/* What the Python program counts once a column and batch, we count once a column and flush: a pin
+ * that converted, a pin that could not, a live type that could not. */
+static void count_misfits(struct mp_pipeline *p, const struct mp_job *job)
+{
+    char shown[SHOWN_BYTES_MAX * 4 + 1], type[24];
+    struct mp_str name;
+    uint32_t told = 0;
+
+    for (uint32_t i = 0; i < job->misfit_count; i++) {
+        const struct mp_misfit *misfit = &job->misfits[i];
+
+        if (!misfit->refused) {
+            mp_metric_add(p->world.metrics, MP_M_COLUMNS_COERCED, mp_type_sql_name(misfit->type),
+                          1);
+            continue;
+        }
+        mp_metric_add(p->world.metrics, MP_M_ERRORS, misfit->pinned ? "column_coercion" : "schema",
+                      1);
+        mp_type_ducklake_name(misfit->type, type);
+        name = mp_log_sample(misfit->name, SHOWN_BYTES_MAX, shown, sizeof(shown));
+        if (told++ < TOLD_MAX)
+            mp_log(p->world.log, MP_LOG_WARN, logger,
+                   "Column %.*s: %u values are not what its type %s holds exactly",
+                   MP_STR_ARG(name), misfit->refused, type);
+    }
+    if (told > TOLD_MAX)
+        mp_log(p->world.log, MP_LOG_WARN, logger, "%u more columns have such values",
+               told - TOLD_MAX);
+}
+
+static void count_names(struct mp_pipeline *p, const struct mp_job *job)
+{
+    char shown[SHOWN_BYTES_MAX * 4 + 1];
+    struct mp_str name;
+
+    if (!job->refused_name_count)
+        return;
+    mp_metric_add(p->world.metrics, MP_M_RECORDS_SKIPPED, "unsafe_field_name",
+                  job->refused_name_count);
+    for (uint32_t i = 0; i < job->refused_name_count && i < MP_BATCH_NAMES_KEPT; i++) {
+        name = mp_log_sample(job->refused_names[i], SHOWN_BYTES_MAX, shown, sizeof(shown));
+        mp_log(p->world.log, MP_LOG_WARN, logger, "Skipping unsafe field name: %.*s",
+               MP_STR_ARG(name));
+    }
+    if (job->refused_name_count > MP_BATCH_NAMES_KEPT)
+        mp_log(p->world.log, MP_LOG_WARN, logger, "Skipping %u more unsafe field names",
+               job->refused_name_count - MP_BATCH_NAMES_KEPT);
 }
 
 static void count_ranges(struct mp_pipeline *p, const struct mp_job *job)
@@ -100,6 +160,8 @@ void mp_status_flushed(const struct mp_publish *publish, double seconds)
         .trigger = job->trigger,
     };
     pthread_mutex_unlock(&p->lock);
+    count_misfits(p, job);
+    count_names(p, job);
     if (!files)
         return; /* only offsets moved: no flush as dashboards count them */
     mp_log(p->world.log, MP_LOG_INFO, logger,
@@ -161,7 +223,7 @@ void mp_pipeline_print_status(struct mp_pipeline *p, struct mp_buf *ret)
                   p->counts.rescued, p->counts.json_bytes, p->counts.parquet_bytes, p->counts.files,
                   p->counts.flushes);
     mp_buf_printf(ret, ",\"memory_bytes\":{\"columns\":%zu,\"compressed\":%zu}",
-                  mp_segment_pool_bytes(p->pool), (size_t)atomic_load(&p->compressed_bytes));
+                  mp_status_column_bytes(p), (size_t)atomic_load(&p->compressed_bytes));
     mp_buf_add_c(ret, ",\"last_flushes\":[");
     flushes = p->flush_count < RING ? p->flush_count : RING;
     for (uint64_t i = 0; i < flushes; i++) {

@@ -2,8 +2,10 @@
  *
  * After  Apache Iceberg specification, "Appendix D: Single-value serialization".
  */
+#include "base/base64.h"
 #include "base/civil.h"
 #include "base/number.h"
+#include "base/utf8.h"
 #include "lake/hoglake/wire.h"
 #include "server/types.h"
 
@@ -200,7 +202,11 @@ static void print_date(struct mp_buf *buf, int64_t days)
 {
     struct mp_civil date = mp_civil_of_days(days);
 
-    mp_buf_printf(buf, date.year > 9999 ? "+%05lld" : "%04lld", (long long)date.year);
+    mp_buf_printf(buf,
+                  date.year > 9999 ? "+%05lld"
+                  : date.year < 0  ? "%05lld" /* the sign and four digits */
+                                   : "%04lld",
+                  (long long)date.year);
     mp_buf_printf(buf, "-%02u-%02u", date.month, date.day);
 }
 
@@ -254,11 +260,14 @@ void mp_hog_bound_print(struct mp_buf *buf, enum mp_hog_type type, int64_t scale
         break;
     case MP_HOG_STRING:
     case MP_HOG_JSON:
-        mp_buf_add_json(buf, bound);
+        if (mp_utf8_is(bound))
+            mp_buf_add_json(buf, bound);
+        else
+            mp_buf_add_c(buf, "null");
         break;
     case MP_HOG_BINARY:
         mp_buf_add_byte(buf, '"');
-        mp_wire_base64_print(buf, bound);
+        mp_base64_print(buf, bound);
         mp_buf_add_byte(buf, '"');
         break;
     case MP_HOG_UUID:

@@ -1,7 +1,7 @@
 /* server/call.c - see call.h. */
 #include "server/call.h"
 
-#include "config/config_priv.h" /* mp_text_integer */
+#include "config/text.h"
 #include "server/priv.h"
 
 #include <assert.h>

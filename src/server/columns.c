@@ -17,15 +17,27 @@ enum mp_hog_type mp_column_type(const struct mp_wire_column *column)
     return type;
 }
 
-int64_t mp_column_scale(const struct mp_wire_column *column)
+static int64_t decimal_param(const struct mp_wire_column *column, const char *name,
+                             int64_t otherwise)
 {
     json_t *params = column->type_params.data
                          ? json_loadb(column->type_params.data, column->type_params.size, 0, NULL)
                          : NULL;
-    int64_t scale = json_integer_value(json_object_get(params, "scale"));
+    const json_t *param = json_object_get(params, name);
+    int64_t number = json_is_integer(param) ? json_integer_value(param) : otherwise;
 
     json_decref(params);
-    return scale;
+    return number;
+}
+
+int64_t mp_column_scale(const struct mp_wire_column *column)
+{
+    return decimal_param(column, "scale", 0);
+}
+
+int64_t mp_column_precision(const struct mp_wire_column *column)
+{
+    return decimal_param(column, "precision", 38);
 }
 
 static const char *path_of(struct mp_arena *arena, const char *prefix, struct mp_str name)

@@ -53,6 +53,8 @@ void mp_columns_walk(struct mp_arena *arena, struct mp_columns columns,
 enum mp_hog_type mp_column_type(const struct mp_wire_column *column);
 /* scale of a decimal; 0 where it is not said. */
 int64_t mp_column_scale(const struct mp_wire_column *column);
+/* precision of a decimal; 38 where it is not said. */
+int64_t mp_column_precision(const struct mp_wire_column *column);
 
 /* Checks a variant's declaration (type_params.shredding). (server/variant.c) */
 enum mp_code mp_variant_check(const json_t *shredding, const char *column, struct mp_err *err);

@@ -2,9 +2,10 @@
 #include "server/metrics.h"
 
 #include "base/mem.h"
-#include "obs/metric_priv.h"
+#include "obs/metric_text.h"
 
 #include <assert.h>
+#include <pthread.h>
 
 enum { CHAINS = 512, SERIES_MAX = 2000 };
 

@@ -52,6 +52,7 @@ struct mp_server {
     struct mp_server_metrics *metrics;
     struct mp_sql_pool *pool;
     struct mp_http_server *http;
+    struct mp_http_tls tls; /* empty: plain HTTP */
     struct mp_commits *commits;
     struct mp_background *background;
     atomic_bool database_up; /* as of the last probe, not older than some seconds */

@@ -1,5 +1,5 @@
 /* server/route.c - the one table of routes. See priv.h. */
-#include "config/config_priv.h" /* mp_text_utf8 */
+#include "base/utf8.h"
 #include "server/routes/routes.h"
 
 #include <assert.h>
@@ -158,7 +158,7 @@ bool mp_route_decode(struct mp_arena *arena, struct mp_str text, bool query, str
         decoded[size++] = c;
     }
     *ret = mp_str_n(decoded, size);
-    return mp_text_utf8(*ret);
+    return mp_utf8_is(*ret);
 }
 
 bool mp_route_at_once(struct mp_str method, struct mp_str path)

@@ -211,6 +211,20 @@ static void refuse(void *self, const struct mp_http_request *http, struct mp_htt
 
 /* --- life --- */
 
+static enum mp_code load_tls(struct mp_server *server, struct mp_err *err)
+{
+    const struct mp_server_settings *settings = server->settings;
+    enum mp_code code;
+
+    if (!settings->HOGLAKE_TLS_CERT_FILE.size)
+        return MP_OK;
+    code = mp_http_tls_load(settings->HOGLAKE_TLS_CERT_FILE.data,
+                            settings->HOGLAKE_TLS_KEY_FILE.data, err, &server->tls);
+    if (code)
+        mp_err_add(err, "HOGLAKE_TLS_CERT_FILE, HOGLAKE_TLS_KEY_FILE");
+    return code;
+}
+
 static enum mp_code open_http(struct mp_server *server, struct mp_err *err)
 {
     const struct mp_server_settings *settings = server->settings;
@@ -218,6 +232,10 @@ static enum mp_code open_http(struct mp_server *server, struct mp_err *err)
         .address = settings->HOGLAKE_ADDRESS.size ? settings->HOGLAKE_ADDRESS.data : NULL,
         .port = (uint16_t)settings->HOGLAKE_PORT,
         .body_bytes_max = (size_t)settings->HOGLAKE_REQUEST_BYTES_MAX,
+        .bodies_bytes_max = (size_t)settings->HOGLAKE_REQUEST_BODIES_BYTES_MAX,
+        .body_ms_max = (uint32_t)settings->HOGLAKE_REQUEST_BODY_TIMEOUT_MS,
+        .tls = settings->HOGLAKE_TLS_CERT_FILE.size ? &server->tls : NULL,
+        .env = server->env,
         .handle = handle,
         .workers = (uint32_t)settings->HOGLAKE_REQUEST_THREADS,
         .queue_max = (uint32_t)settings->HOGLAKE_REQUEST_QUEUE_MAX,
@@ -251,7 +269,9 @@ enum mp_code mp_server_open(const struct mp_server_settings *settings, const str
     server->metrics = mp_server_metrics_new();
     server->pool = mp_sql_pool_open(&pool, env);
     server->commits = mp_commits_open(server);
-    code = mp_migrate(server->pool, err);
+    code = load_tls(server, err);
+    if (!code)
+        code = mp_migrate(server->pool, err);
     if (code)
         goto out;
     atomic_store(&server->database_up, true);
@@ -277,6 +297,7 @@ void mp_server_close(struct mp_server *server)
         return;
     atomic_store(&server->stopping, true);
     mp_http_server_close(server->http);
+    mp_http_tls_fini(&server->tls);
     mp_background_close(server->background);
     mp_commits_close(server->commits);
     mp_sql_pool_close(server->pool);

@@ -1,7 +1,8 @@
 /* server/settings.c - see settings.h. */
 #include "server/settings.h"
 
-#include "config/config_priv.h" /* the grammars of config/text.c and the look-up of read.c */
+#include "base/utf8.h"
+#include "config/text.h"
 
 #include <assert.h>
 
@@ -38,7 +39,7 @@ static enum mp_code read_one(const struct setting *setting, struct mp_str value,
     switch (setting->kind) {
     case KIND_TEXT:
     case KIND_SECRET:
-        if (!mp_text_utf8(value))
+        if (!mp_utf8_is(value))
             return mp_err_set(err, MP_BAD_CONFIG, "%s is no UTF-8 text", setting->name);
         *(struct mp_str *)ret = value;
         break;
@@ -164,6 +165,17 @@ static enum mp_code check_together(struct mp_server_settings *made, struct mp_er
                           "HOGLAKE_RECEIPT_RETENTION_SECONDS is %lld: a replay could come later; "
                           "allowed is at least 3600, or 0 for ever",
                           (long long)made->HOGLAKE_RECEIPT_RETENTION_SECONDS);
+    if (!made->HOGLAKE_TLS_CERT_FILE.size != !made->HOGLAKE_TLS_KEY_FILE.size)
+        return mp_err_set(
+            err, MP_BAD_CONFIG, "%s is set and %s is not",
+            made->HOGLAKE_TLS_CERT_FILE.size ? "HOGLAKE_TLS_CERT_FILE" : "HOGLAKE_TLS_KEY_FILE",
+            made->HOGLAKE_TLS_CERT_FILE.size ? "HOGLAKE_TLS_KEY_FILE" : "HOGLAKE_TLS_CERT_FILE");
+    if (made->HOGLAKE_REQUEST_BODIES_BYTES_MAX < made->HOGLAKE_REQUEST_BYTES_MAX)
+        return mp_err_set(err, MP_BAD_CONFIG,
+                          "HOGLAKE_REQUEST_BODIES_BYTES_MAX is %lld: allowed is at least "
+                          "HOGLAKE_REQUEST_BYTES_MAX, %lld",
+                          (long long)made->HOGLAKE_REQUEST_BODIES_BYTES_MAX,
+                          (long long)made->HOGLAKE_REQUEST_BYTES_MAX);
     if (!known_codec(made->HOGLAKE_COMPACTION_CODEC))
         return mp_err_set(err, MP_BAD_CONFIG,
                           "HOGLAKE_COMPACTION_CODEC is \"%.*s\": allowed is zstd, snappy, lz4_raw "

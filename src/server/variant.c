@@ -2,20 +2,28 @@
  *
  *     node   = { type: object, fields: [named node, ...] } | { type: array, element: node }
  *            | { type: variant } | { type: a primitive } | { type: decimalN, precision, scale }
- *     A named node has a name besides; names are unique in their object, whatever their case.
+ *     A named node has a name besides; names are unique in their object, whatever their case: the
+ *     one-to-one lower case of Unicode. (A capital sigma, whose lower case depends on what is
+ *     around it, equals itself alone.)
  */
+#include "base/utf8.h"
 #include "server/columns.h"
 
+#include <locale.h>
 #include <stdio.h>
-#include <strings.h>
+#include <stdlib.h>
+#include <wctype.h>
 
 enum { DEPTH_MAX = 16, NODES_MAX = 1000, NAME_PATH_BYTES_MAX = 1024 };
 
 struct variant_check {
     const char *column;
     struct mp_err *err;
+    struct mp_arena arena;
+    locale_t locale; /* of Unicode; 0: there is none, ASCII is folded alone */
     uint32_t nodes;
-    char path[NAME_PATH_BYTES_MAX + 64]; /* $.price, $.tags[*] */
+    size_t name_bytes;                                  /* of the names in path */
+    char path[NAME_PATH_BYTES_MAX + 4 * DEPTH_MAX + 8]; /* $.price, $.tags[*] */
 };
 
 static const char *const primitives[] = {
@@ -47,37 +55,78 @@ static bool only(const json_t *node, bool named, const char *a, const char *b)
 static enum mp_code check_node(struct variant_check *check, const json_t *node, bool named,
                                uint32_t depth);
 
+enum { CAPITAL_I_WITH_DOT = 0x130, CAPITAL_SIGMA = 0x3a3, DOT_ABOVE = 0x307 };
+
+/* The name in lower case; UTF-8, as JSON is. */
+static struct mp_str lower(struct variant_check *check, const char *name)
+{
+    struct mp_str rest = mp_str_c(name);
+    char *made = mp_arena_take(&check->arena, 2 * rest.size + 8); /* no character grows to more */
+    size_t size = 0, step;
+    uint32_t point;
+
+    for (; rest.size; rest = mp_str_n(rest.data + step, rest.size - step)) {
+        step = mp_utf8_read(rest, &point);
+        if (!step)
+            break;
+        if (point == CAPITAL_I_WITH_DOT) {
+            made[size++] = 'i';
+            point = DOT_ABOVE;
+        } else if (point < 0x80) {
+            point = mp_ascii_lower((unsigned char)point);
+        } else if (check->locale && point != CAPITAL_SIGMA) {
+            point = (uint32_t)towlower_l((wint_t)point, check->locale);
+        }
+        size += mp_utf8_write(point, made + size);
+    }
+    return mp_str_n(made, size);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return mp_str_cmp(*(const struct mp_str *)a, *(const struct mp_str *)b);
+}
+
 static enum mp_code check_fields(struct variant_check *check, const json_t *fields, uint32_t depth)
 {
-    size_t size = strlen(check->path);
+    size_t size = strlen(check->path), names_above = check->name_bytes;
+    size_t count = json_array_size(fields);
+    struct mp_str *names;
 
-    if (!json_is_array(fields) || !json_array_size(fields))
+    if (!json_is_array(fields) || !count)
         return fault(check, "an object needs fields");
-    for (size_t i = 0; i < json_array_size(fields); i++) {
+    if (count > NODES_MAX - check->nodes)
+        return fault(check, "there are more than 1000 fields and arrays");
+    check->nodes += (uint32_t)count;
+    names = mp_arena_take(&check->arena, count * sizeof(*names));
+    for (size_t i = 0; i < count; i++) {
         const json_t *field = json_array_get(fields, i);
         const char *name = json_string_value(json_object_get(field, "name"));
-        enum mp_code code;
 
         if (!json_is_object(field) || !name || !*name)
             return fault(check, "a field needs a name");
         if (strlen(name) != json_string_length(json_object_get(field, "name")))
             return fault(check, "a name must not hold a NUL character");
-        for (size_t k = 0; k < i; k++) {
-            const char *other =
-                json_string_value(json_object_get(json_array_get(fields, k), "name"));
+        if (names_above + strlen(name) > NAME_PATH_BYTES_MAX)
+            return fault(check, "a name and those above it have more than 1024 bytes");
+        names[i] = lower(check, name);
+    }
+    qsort(names, count, sizeof(*names), by_text);
+    for (size_t i = 1; i < count; i++)
+        if (mp_str_eq(names[i - 1], names[i]))
+            return fault(check, "two fields have the same name");
+    for (size_t i = 0; i < count; i++) {
+        const json_t *field = json_array_get(fields, i);
+        const char *name = json_string_value(json_object_get(field, "name"));
+        enum mp_code code;
 
-            if (other && strcasecmp(other, name) == 0)
-                return fault(check, "two fields have the same name");
-        }
-        if (size + strlen(name) + 1 > NAME_PATH_BYTES_MAX)
-            return fault(check, "the path of a field is longer than 1024 bytes");
-        if (++check->nodes > NODES_MAX)
-            return fault(check, "there are more than 1000 fields and arrays");
         sprintf(check->path + size, ".%s", name);
+        check->name_bytes = names_above + strlen(name);
         code = check_node(check, field, true, depth);
         if (code)
             return code;
         check->path[size] = 0;
+        check->name_bytes = names_above;
     }
     return MP_OK;
 }
@@ -123,8 +172,6 @@ static enum mp_code check_node(struct variant_check *check, const json_t *node, 
             return check_fields(check, json_object_get(node, "fields"), depth + 1);
         if (++check->nodes > NODES_MAX)
             return fault(check, "there are more than 1000 fields and arrays");
-        if (size + 3 > NAME_PATH_BYTES_MAX)
-            return fault(check, "the path of a field is longer than 1024 bytes");
         memcpy(check->path + size, "[*]", 4);
         if (!json_object_get(node, "element"))
             return fault(check, "an array needs an element");
@@ -149,6 +196,13 @@ static enum mp_code check_node(struct variant_check *check, const json_t *node, 
 enum mp_code mp_variant_check(const json_t *shredding, const char *column, struct mp_err *err)
 {
     struct variant_check check = {.column = column, .err = err, .path = "$"};
+    enum mp_code code;
 
-    return check_node(&check, shredding, false, 0);
+    mp_arena_init(&check.arena, 0);
+    check.locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    code = check_node(&check, shredding, false, 0);
+    if (check.locale)
+        freelocale(check.locale);
+    mp_arena_fini(&check.arena);
+    return code;
 }

@@ -10,6 +10,7 @@
 #include "store/s3_xml.h"
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "net/http_client.h"
 

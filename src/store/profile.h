@@ -30,7 +30,4 @@ void mp_profile_read(const struct mp_aws_environ *environment, struct mp_profile
 /* What one file says of the profile. in_config: sections are called "profile name". */
 void mp_profile_parse(struct mp_str text, struct mp_str name, bool in_config,
                       struct mp_profile *ret);
-/* A whole file, at most buf->max bytes of it; false: it cannot be read (errno). */
-bool mp_file_read(const char *path, struct mp_buf *buf);
-
 #endif

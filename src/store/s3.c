@@ -248,6 +248,16 @@ out:
     return code;
 }
 
+static bool s3_clock_ahead(struct mp_store *store, int64_t *ret_us)
+{
+    struct mp_s3 *s3 = (struct mp_s3 *)store;
+
+    if (!atomic_load(&s3->seen))
+        return false;
+    *ret_us = atomic_load(&s3->seen_us);
+    return true;
+}
+
 static void s3_close(struct mp_store *store)
 {
     struct mp_s3 *s3 = (struct mp_s3 *)store;
@@ -266,6 +276,7 @@ static const struct mp_store_driver s3_driver = {
     .get = s3_get,
     .list = s3_list,
     .remove = s3_remove,
+    .clock_ahead = s3_clock_ahead,
     .close = s3_close,
 };
 

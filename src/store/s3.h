@@ -43,7 +43,9 @@ struct mp_s3 {
     uint32_t put_concurrency, request_ms_max, attempts_max;
     struct mp_credentials *credentials;
     _Atomic int64_t skew_us; /* the server's clock minus ours, as last learnt */
-    pthread_mutex_t lock;    /* over the idle clients */
+    _Atomic int64_t seen_us; /* the same by its last answer, whether requests go by it or not */
+    atomic_bool seen;
+    pthread_mutex_t lock; /* over the idle clients */
     struct mp_http_client *idle[MP_S3_CLIENTS_MAX];
     uint32_t idle_count;
 };

@@ -273,6 +273,16 @@ static bool learn_skew(struct mp_s3 *s3, struct mp_s3_op *op)
     return true;
 }
 
+static void note_clock(struct mp_s3 *s3, const struct mp_s3_op *op)
+{
+    int64_t date_us;
+
+    if (op->call.outcome != MP_HTTP_ANSWERED || !mp_http_call_date(&op->call, &date_us))
+        return;
+    atomic_store(&s3->seen_us, date_us - mp_now_wall_us(s3->env));
+    atomic_store(&s3->seen, true);
+}
+
 static bool renew_keys(struct mp_s3 *s3, struct mp_s3_op *op)
 {
     if (op->keys_renewed)
@@ -303,6 +313,7 @@ static bool settle(struct mp_s3 *s3, struct mp_s3_op *op)
     int64_t wall_us = mp_now_wall_us(s3->env) + atomic_load(&s3->skew_us);
     uint32_t retry_ms = mp_http_call_retry_ms(&op->call, wall_us);
 
+    note_clock(s3, op);
     op->due_us = now_us;
     op->state = MP_S3_WAITING;
     if (verdict == GOOD)

@@ -52,6 +52,9 @@ struct mp_store_driver {
                          struct mp_err *err);
     /* No error where nothing was there. */
     enum mp_code (*remove)(struct mp_store *store, struct mp_str key, struct mp_err *err);
+    /* How far the server's clock was ahead of ours at its last answer; false: none came yet, or it
+     * did not say. NULL: a store without a clock of its own. */
+    bool (*clock_ahead)(struct mp_store *store, int64_t *ret_us);
     void (*close)(struct mp_store *store);
 };
 

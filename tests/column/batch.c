@@ -233,6 +233,24 @@ static void spellings_of_one_column_fold(void)
     lines_close(&lines);
 }
 
+/* A key that only had nulls finds its column when another spelling has made one. */
+static void nulls_find_the_column_that_came_later(void)
+{
+    lines_open(&lines);
+    lines_add(&lines, "{\"Late\":null,\"n\":1}");
+    lines_add(&lines, "{\"Late\":null,\"n\":2}");
+    lines_add(&lines, "{\"late\":7}");
+    lines_add(&lines, "{\"Late\":null,\"n\":3}");
+    lines_add(&lines, "{\"late\":8,\"Late\":null}");
+    lines_add(&lines, "{\"Late\":9}");
+    lines_seal(&lines, true);
+    TYPES("n:int64 late:int64 _inserted_at:timestamptz _rescued_data:varchar");
+    VALUES("late", "~|~|7|~|8|9");
+    VALUES("n", "1|2|~|3|~|~");
+    VALUES("_rescued_data", "~|~|~|~|{\"Late\":null}|~");
+    lines_close(&lines);
+}
+
 static bool no_blanks(struct mp_str name)
 {
     return name.size && !memchr(name.data, ' ', name.size);
@@ -250,6 +268,90 @@ static void names_that_cannot_be_are_rescued(void)
            "{\"\":1,\"a b\":{\"x\":[1,2]},\"_inserted_at\":\"x\",\"_Rescued_Data\":null}");
     CHECK_INT(mp_batch_rescued(lines.batch, MP_RESCUE_NAME), 2);
     CHECK_INT(mp_batch_rescued(lines.batch, MP_RESCUE_RESERVED), 2);
+    lines_close(&lines);
+}
+
+/* A destination that turned a column down: its values are kept like those of any name that cannot
+ * be, a pinned one's too; a live column of the name is filled. */
+static void names_that_were_refused_are_rescued(void)
+{
+    static const struct mp_str refused[] = {MP_STR_INIT("late"), MP_STR_INIT("pin"),
+                                            MP_STR_INIT("here")};
+    static const struct mp_pin pins[] = {{MP_STR_INIT("pin"), {.id = MP_TYPE_INT64}}};
+
+    lines_open(&lines);
+    lines.options.refused = refused;
+    lines.options.refused_count = 3;
+    lines.options.pins = pins;
+    lines.options.pin_count = 1;
+    lines_live(&lines, "here", MP_TYPE(INT64));
+    lines_add(&lines, "{\"late\":\"5\",\"pin\":7,\"here\":1}");
+    lines_add(&lines, "{\"late\":5,\"new\":null}");
+    lines_seal(&lines, true);
+    TYPES("here:int64 _inserted_at:timestamptz _rescued_data:varchar");
+    VALUES("here", "1|~");
+    VALUES("_rescued_data", "{\"late\":\"5\",\"pin\":7}|{\"late\":5}");
+    CHECK_INT(mp_batch_rescued(lines.batch, MP_RESCUE_NAME), 3);
+    lines_close(&lines);
+}
+
+/* A value that a small column cannot hold asks for the larger type; where the table gets it, the
+ * records are read again, else the value stays rescued. */
+static void small_columns_ask_for_a_larger_type(void)
+{
+    static const struct {
+        uint8_t live, wanted; /* wanted NONE: nothing is asked for */
+        const char *record, *rescued;
+    } rows[] = {
+        {MP_TYPE_INT32, MP_TYPE_NONE, "{\"v\":2147483647}", "-"},
+        {MP_TYPE_INT32, MP_TYPE_INT64, "{\"v\":2147483648}", "{\"v\":2147483648}"},
+        {MP_TYPE_INT8, MP_TYPE_INT64, "{\"v\":128}", "{\"v\":128}"},
+        {MP_TYPE_INT16, MP_TYPE_INT64, "{\"v\":-32769}", "{\"v\":-32769}"},
+        {MP_TYPE_FLOAT, MP_TYPE_NONE, "{\"v\":0.1}", "-"}, /* its shortest text is 0.1 */
+        {MP_TYPE_FLOAT, MP_TYPE_DOUBLE, "{\"v\":0.1234567890123}", "{\"v\":0.1234567890123}"},
+        {MP_TYPE_FLOAT, MP_TYPE_DOUBLE, "{\"v\":1e300}", "{\"v\":1e300}"},
+        {MP_TYPE_INT32, MP_TYPE_NONE, "{\"v\":\"x\"}", "{\"v\":\"x\"}"},
+        {MP_TYPE_INT32, MP_TYPE_NONE, "{\"v\":1.5}", "{\"v\":1.5}"},
+        {MP_TYPE_INT32, MP_TYPE_NONE, "{\"v\":99999999999999999999}",
+         "{\"v\":99999999999999999999}"},
+        {MP_TYPE_UINT8, MP_TYPE_NONE, "{\"v\":256}", "{\"v\":256}"},
+        {MP_TYPE_FLOAT, MP_TYPE_NONE, "{\"v\":\"x\"}", "{\"v\":\"x\"}"},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct mp_type live = {.id = rows[i].live};
+        struct mp_batch_plan plan;
+        struct mp_err err;
+
+        lines_open(&lines);
+        lines.options.promote = true;
+        lines_live(&lines, "v", live);
+        lines_add(&lines, rows[i].record);
+        CHECK_OK(mp_batch_plan(lines.batch, &lines.live, &err, &plan), err);
+        CHECK_INT(plan.promote_count, rows[i].wanted != MP_TYPE_NONE);
+        if (plan.promote_count) {
+            CHECK_INT(plan.promote[0].field_id, 1);
+            CHECK_INT(plan.promote[0].type.id, rows[i].wanted);
+            lines.live_columns[0].type = plan.promote[0].type;
+            CHECK_INT(mp_batch_plan(lines.batch, &lines.live, &err, &plan), MP_CHANGED);
+            lines.live_columns[0].type = live;
+        }
+        lines_seal(&lines, true);
+        CHECK_STR(lines_values(&lines, "_rescued_data"), mp_str_c(rows[i].rescued));
+        lines_close(&lines);
+    }
+}
+
+static void where_nothing_is_promoted_nothing_is_asked(void)
+{
+    struct mp_batch_plan plan;
+    struct mp_err err;
+
+    lines_open(&lines);
+    lines_live(&lines, "v", MP_TYPE(INT32));
+    lines_add(&lines, "{\"v\":2147483648}");
+    CHECK_OK(mp_batch_plan(lines.batch, &lines.live, &err, &plan), err);
+    CHECK_INT(plan.promote_count, 0);
     lines_close(&lines);
 }
 
@@ -329,6 +431,10 @@ static void live_types_take_what_they_hold_exactly(void)
         {{.id = MP_TYPE_UINT8}, "-1", "~"},
         {{.id = MP_TYPE_UINT16}, "65535", "65535"},
         {{.id = MP_TYPE_UINT32}, "4294967295", "4294967295"},
+        {{.id = MP_TYPE_UINT32_LONG}, "4294967295", "4294967295"},
+        {{.id = MP_TYPE_UINT32_LONG}, "\"7\"", "7"},
+        {{.id = MP_TYPE_UINT32_LONG}, "4294967296", "~"},
+        {{.id = MP_TYPE_UINT32_LONG}, "-1", "~"},
         {{.id = MP_TYPE_UINT64}, "18446744073709551615", "18446744073709551615"},
         {{.id = MP_TYPE_UINT64}, "18446744073709551616", "~"},
         {{.id = MP_TYPE_INT128}, "9223372036854775808", "9223372036854775808"},
@@ -373,6 +479,9 @@ static void live_types_take_what_they_hold_exactly(void)
         {{.id = MP_TYPE_TIME}, "\"10:11:12.1234567\"", "~"},
         {{.id = MP_TYPE_TIMESTAMP_S}, "\"2024-01-05 10:11:12\"", "2024-01-05 10:11:12"},
         {{.id = MP_TYPE_TIMESTAMP_S}, "\"2024-01-05 10:11:12.5\"", "~"},
+        {{.id = MP_TYPE_TIMESTAMP_S_MS}, "\"2024-01-05 10:11:12\"", "2024-01-05 10:11:12"},
+        {{.id = MP_TYPE_TIMESTAMP_S_MS}, "\"2024-01-05 10:11:12.001\"", "~"},
+        {{.id = MP_TYPE_TIMESTAMP_S_MS}, "\"2024-01-05 10:11:12.0000001\"", "~"},
         {{.id = MP_TYPE_TIMESTAMP_MS}, "\"2024-01-05 10:11:12.120\"", "2024-01-05 10:11:12.12"},
         {{.id = MP_TYPE_TIMESTAMP_MS}, "\"2024-01-05 10:11:12.1201\"", "~"},
         {{.id = MP_TYPE_TIMESTAMP_NS},
@@ -505,6 +614,29 @@ static void arrow_bytes_follow_the_formula(void)
     lines_close(&lines);
 }
 
+/* What a sealed batch held is asked for when its row groups are made, and by the metrics. */
+static void bytes_are_those_of_the_segments_also_of_a_sealed_batch(void)
+{
+    char record[300];
+    size_t before;
+
+    lines_open(&lines);
+    for (int i = 0; i < 5000; i++) {
+        /* v is a number until a text comes, and then spelled out */
+        snprintf(record, sizeof(record),
+                 i == 3000 ? "{\"v\":\"x\"}" : "{\"v\":%d,\"t\":\"%0200d\"}", i, i);
+        lines_add(&lines, record);
+    }
+    before = mp_batch_bytes(lines.batch) - mp_batch_own_bytes(lines.batch);
+    CHECK_INT(before, mp_segment_pool_bytes(lines.pool));
+    CHECK(before > 4999 * 204);
+    lines_seal(&lines, true);
+    CHECK_INT(mp_batch_bytes(lines.batch) - mp_batch_own_bytes(lines.batch),
+              mp_segment_pool_bytes(lines.pool));
+    CHECK(mp_segment_pool_bytes(lines.pool) >= before + 5000 * 8); /* the stamp's */
+    lines_close(&lines);
+}
+
 static void values_span_segments(void)
 {
     char record[2048];
@@ -545,6 +677,78 @@ static void declared_columns_are_set_by_number(void)
     lines_close(&lines);
 }
 
+/* "name type pinned refused" of each column that is told of, in the batch's order. */
+static struct mp_str misfits(void)
+{
+    static char text[512];
+    struct mp_misfit misfit;
+    size_t used = 0;
+
+    *text = 0;
+    for (uint32_t at = 0; mp_batch_misfit(lines.batch, &at, &misfit);)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.*s %u %d %u",
+                                 used ? "|" : "", MP_STR_ARG(misfit.name), misfit.type.id,
+                                 misfit.pinned, misfit.refused);
+    return mp_str_c(text);
+}
+
+/* Columns whose values came as they are wanted are not told of: a text in VARCHAR, a number in
+ * BIGINT, a column that nothing was pinned for. */
+static void misfits_are_told(void)
+{
+    static const struct mp_pin pins[] = {{MP_STR_INIT("same"), {.id = MP_TYPE_INT64}},
+                                         {MP_STR_INIT("nested"), {.id = MP_TYPE_VARCHAR}},
+                                         {MP_STR_INIT("clean"), {.id = MP_TYPE_DOUBLE}},
+                                         {MP_STR_INIT("bad"), {.id = MP_TYPE_DOUBLE}},
+                                         {MP_STR_INIT("null"), {.id = MP_TYPE_BOOL}},
+                                         {MP_STR_INIT("other"), {.id = MP_TYPE_VARCHAR}}};
+    char want[256];
+
+    lines_open(&lines);
+    lines.options.pins = pins;
+    lines.options.pin_count = 6;
+    lines_live(&lines, "fits", MP_TYPE(INT64));
+    lines_live(&lines, "word", MP_TYPE(INT64));
+    lines_live(&lines, "part", MP_TYPE(INT64));
+    lines_live(&lines, "double", MP_TYPE(DOUBLE));
+    lines_live(&lines, "other", MP_TYPE(DATE)); /* the pin is not its type: it counts for nothing */
+    lines_add(&lines, "{\"same\":1,\"nested\":{},\"clean\":1.5,\"bad\":1,\"null\":null,"
+                      "\"fits\":\"7\",\"word\":\"seven\",\"part\":0.5,\"double\":1,\"new\":1,"
+                      "\"other\":\"2026-01-01\"}");
+    lines_add(&lines, "{\"same\":2,\"nested\":\"x\",\"clean\":7,\"bad\":9007199254740993,"
+                      "\"word\":8,\"part\":3.0,\"double\":9007199254740993,\"new\":\"x\","
+                      "\"other\":\"?\"}");
+    lines_add(&lines, "{\"bad\":[],\"word\":\"nine\"}");
+    lines_seal(&lines, false);
+    snprintf(want, sizeof(want),
+             "word %u 0 2|part %u 0 1|double %u 0 1|other %u 0 1|clean %u 1 0"
+             "|bad %u 1 2",
+             MP_TYPE_INT64, MP_TYPE_INT64, MP_TYPE_DOUBLE, MP_TYPE_DATE, MP_TYPE_DOUBLE,
+             MP_TYPE_DOUBLE);
+    CHECK_STR(misfits(), mp_str_c(want));
+    lines_close(&lines);
+}
+
+static void each_refused_name_counts_once(void)
+{
+    const struct mp_str *names;
+    char record[64];
+
+    lines_open(&lines);
+    lines.options.name_ok = no_blanks;
+    for (int turn = 0; turn < 2; turn++)
+        for (int i = 0; i < 15; i++) {
+            snprintf(record, sizeof(record), "{\"a b %d\":%d,\"good\":1}", i, turn);
+            lines_add(&lines, record);
+        }
+    lines_seal(&lines, true);
+    CHECK_INT(mp_batch_rescued(lines.batch, MP_RESCUE_NAME), 30);
+    CHECK_INT(mp_batch_refused_names(lines.batch, &names), 15);
+    CHECK_STR(names[0], MP_STR("a b 0"));
+    CHECK_STR(names[MP_BATCH_NAMES_KEPT - 1], MP_STR("a b 9"));
+    lines_close(&lines);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
@@ -560,6 +764,9 @@ int main(int argc, char **argv)
         TEST(where_nothing_widens_whole_fractions_are_stored),
         TEST(spellings_of_one_column_fold),
         TEST(names_that_cannot_be_are_rescued),
+        TEST(names_that_were_refused_are_rescued),
+        TEST(small_columns_ask_for_a_larger_type),
+        TEST(where_nothing_is_promoted_nothing_is_asked),
         TEST(rescue_can_be_off_but_is_counted),
         TEST(column_budget_holds),
         TEST(pins_hold_before_and_without_values),
@@ -568,8 +775,12 @@ int main(int argc, char **argv)
         TEST(unwritable_live_types_rescue_everything),
         TEST(a_changed_table_is_noticed),
         TEST(arrow_bytes_follow_the_formula),
+        TEST(bytes_are_those_of_the_segments_also_of_a_sealed_batch),
+        TEST(nulls_find_the_column_that_came_later),
         TEST(values_span_segments),
         TEST(declared_columns_are_set_by_number),
+        TEST(misfits_are_told),
+        TEST(each_refused_name_counts_once),
     };
 
     return test_main(argc, argv, tests, sizeof(tests) / sizeof(*tests));

@@ -177,12 +177,128 @@ static void nothing_to_cut_needs_no_rows(void)
     lines_close(&lines);
 }
 
+/* Values of pyhoglake 1.3.11, and of the Iceberg specification, appendix B. */
+static void bucket_hashes_match_iceberg(void)
+{
+    int64_t big = INT64_C(1) << 62, time = 81068000000, at = 1510871468000000, cents = -1420;
+    int32_t most = 65535, byte = 34;
+    unsigned char wide[16] = {[14] = 1420 >> 8, [15] = 1420 & 255}, zero[16] = {0};
+
+    CHECK_INT(mp_bucket_hash(MP_TYPE(INT64), mp_str_n(&big, 8), true), -1149829158);
+    CHECK_INT(mp_bucket_hash(MP_TYPE(UINT16), mp_str_n(&most, 4), true), 2037014853);
+    CHECK_INT(mp_bucket_hash(MP_TYPE(UINT8), mp_str_n(&byte, 4), true), 2017239379);
+    CHECK_INT(mp_bucket_hash(MP_TYPE(TIME), mp_str_n(&time, 8), true), -662762989);
+    CHECK_INT(mp_bucket_hash(MP_TYPE(TIMESTAMPTZ), mp_str_n(&at, 8), true), -2047944441);
+    CHECK_INT(mp_bucket_hash(MP_TYPE(VARCHAR), MP_STR("h\xc3\xa9llo"), true), -1130389400);
+    CHECK_INT(mp_bucket_hash(MP_TYPE(BLOB), MP_STR("\0\1\2\3"), true), -188683207);
+    CHECK_INT(mp_bucket_hash((struct mp_type){MP_TYPE_DECIMAL, 18, 2}, mp_str_n(&cents, 8), true),
+              667775751);
+    CHECK_INT(mp_bucket_hash((struct mp_type){MP_TYPE_DECIMAL, 38, 2}, mp_str_n(wide, 16), true),
+              -500754589);
+    CHECK_INT(mp_bucket_hash((struct mp_type){MP_TYPE_DECIMAL, 38, 2}, mp_str_n(zero, 16), true),
+              1364076727);
+    CHECK(mp_transform_fits(MP_TRANSFORM_BUCKET_ICEBERG, MP_TYPE(UINT16)));
+    CHECK(!mp_transform_fits(MP_TRANSFORM_BUCKET_ICEBERG, MP_TYPE(DOUBLE)));
+    CHECK(!mp_transform_fits(MP_TRANSFORM_BUCKET_ICEBERG, MP_TYPE(UINT32_LONG)));
+    CHECK(!mp_transform_fits(MP_TRANSFORM_BUCKET_ICEBERG, MP_TYPE(TIMESTAMP_MS)));
+    CHECK(!mp_transform_fits(MP_TRANSFORM_EPOCH_HOUR, MP_TYPE(DATE)));
+}
+
+static struct mp_arena texts;
+
+static struct mp_str hog(struct mp_type type, const void *value, size_t size)
+{
+    return mp_value_text_hoglake(&texts, type, mp_str_n(value, size));
+}
+
+static struct mp_str hog_i64(uint8_t id, int64_t value)
+{
+    return hog((struct mp_type){.id = id}, &value, sizeof(value));
+}
+
+static struct mp_str hog_decimal(uint8_t scale, int64_t unscaled)
+{
+    return hog((struct mp_type){MP_TYPE_DECIMAL, 18, scale}, &unscaled, sizeof(unscaled));
+}
+
+/* As Python's isoformat, repr and str(Decimal) spell them. */
+static void hoglake_has_a_spelling_of_its_own(void)
+{
+    double whole = 1e16, small = 1e-5, zero = -0.0, huge = 1e300, odd = 123456789.125;
+    float tenth = 0.1f;
+    int32_t day = -716239; /* 0009-01-02 */
+
+    mp_arena_init(&texts, 0);
+    CHECK_STR(hog_i64(MP_TYPE_TIMESTAMPTZ, 0), MP_STR("1970-01-01T00:00:00+00:00"));
+    CHECK_STR(hog_i64(MP_TYPE_TIMESTAMPTZ, -1), MP_STR("1969-12-31T23:59:59.999999+00:00"));
+    CHECK_STR(hog_i64(MP_TYPE_TIMESTAMPTZ, 1704067200123456),
+              MP_STR("2024-01-01T00:00:00.123456+00:00"));
+    CHECK_STR(hog_i64(MP_TYPE_TIMESTAMPTZ, -3600000001),
+              MP_STR("1969-12-31T22:59:59.999999+00:00"));
+    CHECK_STR(hog_i64(MP_TYPE_TIMESTAMP, 1767323045600000), MP_STR("2026-01-02T03:04:05.600000"));
+    CHECK_STR(hog_i64(MP_TYPE_TIMESTAMP_MS, 1767323045123), MP_STR("2026-01-02T03:04:05.123000"));
+    CHECK_STR(hog_i64(MP_TYPE_TIMESTAMP_S_MS, 1767323045000), MP_STR("2026-01-02T03:04:05"));
+    CHECK_STR(hog_i64(MP_TYPE_TIMESTAMP_NS, -1), MP_STR("-1"));
+    CHECK_STR(hog_i64(MP_TYPE_TIMESTAMP_NS, 1788609600123456789), MP_STR("1788609600123456789"));
+    CHECK_STR(hog_i64(MP_TYPE_TIME, 3723000000), MP_STR("01:02:03"));
+    CHECK_STR(hog_i64(MP_TYPE_TIME, 3723000004), MP_STR("01:02:03.000004"));
+    CHECK_STR(hog(MP_TYPE(DATE), &day, 4), MP_STR("0009-01-02"));
+    CHECK_STR(hog(MP_TYPE(DOUBLE), &whole, 8), MP_STR("1e+16"));
+    CHECK_STR(hog(MP_TYPE(DOUBLE), &small, 8), MP_STR("1e-05"));
+    CHECK_STR(hog(MP_TYPE(DOUBLE), &zero, 8), MP_STR("-0.0"));
+    CHECK_STR(hog(MP_TYPE(DOUBLE), &huge, 8), MP_STR("1e+300"));
+    CHECK_STR(hog(MP_TYPE(DOUBLE), &odd, 8), MP_STR("123456789.125"));
+    CHECK_STR(hog(MP_TYPE(FLOAT), &tenth, 4), MP_STR("0.10000000149011612"));
+    CHECK_STR(hog_decimal(2, 150), MP_STR("1.50"));
+    CHECK_STR(hog_decimal(2, -1), MP_STR("-0.01"));
+    CHECK_STR(hog_decimal(2, 0), MP_STR("0.00"));
+    CHECK_STR(hog_decimal(2, 100000000), MP_STR("1000000.00"));
+    CHECK_STR(hog_decimal(6, 1), MP_STR("0.000001"));
+    CHECK_STR(hog_decimal(6, 0), MP_STR("0.000000"));
+    CHECK_STR(hog_decimal(7, 1), MP_STR("1E-7"));
+    CHECK_STR(hog_decimal(7, 0), MP_STR("0E-7"));
+    CHECK_STR(hog_decimal(7, 12), MP_STR("0.0000012"));
+    CHECK_STR(hog_decimal(9, -125), MP_STR("-1.25E-7"));
+    CHECK_STR(hog_decimal(0, -7), MP_STR("-7"));
+    CHECK_STR(hog_i64(MP_TYPE_UINT32_LONG, 4294967295), MP_STR("4294967295"));
+    CHECK_STR(hog_i64(MP_TYPE_UINT64, -1), MP_STR("18446744073709551615"));
+    CHECK_STR(hog(MP_TYPE(BLOB), "\0\1\xff", 3), MP_STR("AAH/"));
+    CHECK_STR(hog(MP_TYPE(BLOB), "", 0), MP_STR(""));
+    CHECK_STR(hog(MP_TYPE(VARCHAR), "a b", 3), MP_STR("a b"));
+    CHECK_STR(hog(MP_TYPE(BOOL), "\1", 1), MP_STR("true"));
+    mp_arena_fini(&texts);
+}
+
+static void the_schema_says_which_spelling(void)
+{
+    lines_open(&lines);
+    lines_live(&lines, "at", MP_TYPE(TIMESTAMPTZ));
+    lines_live(&lines, "d", MP_TYPE(DOUBLE));
+    fields[0] = (struct mp_partition_field){1, MP_TRANSFORM_IDENTITY, 0};
+    fields[1] = (struct mp_partition_field){1, MP_TRANSFORM_EPOCH_HOUR, 0};
+    fields[2] = (struct mp_partition_field){2, MP_TRANSFORM_IDENTITY, 0};
+    lines_add(&lines, "{\"at\":\"1969-12-31T22:59:59.5Z\",\"d\":-0.0}");
+    lines_add(&lines, "{\"at\":\"1969-12-31T22:59:59.5Z\",\"d\":0.0}");
+    lines_add(&lines, "{\"d\":1e16}");
+    lines_seal(&lines, false);
+    lines.sealed.partition_count = 3;
+    lines.sealed.spelling = MP_SPELLING_HOGLAKE;
+    CHECK_STR(cut_text(), MP_STR("1969-12-31T22:59:59.500000+00:00,-2,-0.0:0;"
+                                 "1969-12-31T22:59:59.500000+00:00,-2,0.0:1;~,~,1e+16:2"));
+    lines.sealed.spelling = MP_SPELLING_DUCKLAKE;
+    CHECK_STR(cut_text(), MP_STR("1969-12-31 22:59:59.5+00,-2,-0.0:0;"
+                                 "1969-12-31 22:59:59.5+00,-2,0.0:1;~,~,1e+16:2"));
+    lines_close(&lines);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
         TEST(bucket_hashes_match_the_extension),     TEST(rows_go_to_their_calendar_file),
         TEST(null_empty_and_text_are_three_files),   TEST(identity_of_doubles_and_absent_columns),
         TEST(rows_are_sorted_nulls_last_and_stable), TEST(nothing_to_cut_needs_no_rows),
+        TEST(bucket_hashes_match_iceberg),           TEST(hoglake_has_a_spelling_of_its_own),
+        TEST(the_schema_says_which_spelling),
     };
 
     return test_main(argc, argv, tests, sizeof(tests) / sizeof(*tests));

@@ -377,6 +377,8 @@ static void hoglake_cross_checks(void)
                "b");
     CHECK_HAS(BAD("HOGLAKE_PARTITION_BY=", HOGLAKE), "it names no key");
     CHECK_HAS(BAD("HOGLAKE_PARTITION_BY=bucket(4, a)", HOGLAKE), "positive number of buckets");
+    CHECK_HAS(BAD("HOGLAKE_PARTITION_BY=bucket(a, +4)", HOGLAKE), "positive number of buckets");
+    CHECK_HAS(BAD("DUCKLAKE_PARTITION_BY=bucket(1_6, a)", DUCKLAKE), "positive number of buckets");
     CHECK_HAS(BAD("MILLPOND_VARIANT_COLUMNS=properties", HOGLAKE), "MILLPOND_VARIANT_COLUMNS");
     /* the other destination's settings are not even looked at */
     GOOD("DUCKLAKE_TABLE=no-name", "DUCKLAKE_MAX_RETRY_COUNT=0", "DUCKDB_S3_ENDPOINT=", HOGLAKE);
@@ -401,6 +403,20 @@ static void hoglake_liveness_budget(void)
               "HOGLAKE_REQUEST_TIMEOUT_S is \"nan\"");
     CHECK_HAS(BAD("PYHOGLAKE_UPLOAD_CONCURRENCY=0", HOGLAKE),
               "PYHOGLAKE_UPLOAD_CONCURRENCY is \"0\"");
+}
+
+static void what_nobody_knows_halts_unless_said_otherwise(void)
+{
+    CHECK_INT(GOOD(HOGLAKE)->hoglake.unsettled_plan, MP_UNSETTLED_HALT);
+    CHECK_INT(GOOD("MILLPOND_HOGLAKE_UNSETTLED_PLAN=again", HOGLAKE)->hoglake.unsettled_plan,
+              MP_UNSETTLED_AGAIN);
+    CHECK_INT(GOOD("MILLPOND_HOGLAKE_UNSETTLED_PLAN=skip", HOGLAKE)->hoglake.unsettled_plan,
+              MP_UNSETTLED_SKIP);
+    CHECK(!GOOD(HOGLAKE)->hoglake.lost_offsets_reset);
+    CHECK(GOOD("MILLPOND_HOGLAKE_LOST_OFFSETS=reset", HOGLAKE)->hoglake.lost_offsets_reset);
+    CHECK_INT(GOOD(HOGLAKE)->hoglake.flush_ms_max, 480000);
+    CHECK_HAS(BAD("MILLPOND_HOGLAKE_UNSETTLED_PLAN=retry", HOGLAKE),
+              "MILLPOND_HOGLAKE_UNSETTLED_PLAN is \"retry\": allowed is one of halt, again, skip");
 }
 
 static void plan_age_is_a_duration(void)
@@ -733,6 +749,7 @@ int main(int argc, char **argv)
         TEST(hoglake_key_pair_goes_together),
         TEST(hoglake_cross_checks),
         TEST(hoglake_liveness_budget),
+        TEST(what_nobody_knows_halts_unless_said_otherwise),
         TEST(plan_age_is_a_duration),
         TEST(filter_of_integers_is_typed),
         TEST(filter_of_mixed_values_is_text),

@@ -101,17 +101,6 @@ static void uuids_come_in_four_spellings(void)
     CHECK(!mp_text_uuid(MP_STR("")));
 }
 
-static void utf8_is_strict(void)
-{
-    CHECK(mp_text_utf8(MP_STR("plain, na\xc3\xafve, \xe6\x9d\xb1, \xf0\x9f\x98\x80")));
-    CHECK(!mp_text_utf8(MP_STR("\xff")));
-    CHECK(!mp_text_utf8(MP_STR("\xc0\x80")));
-    CHECK(!mp_text_utf8(MP_STR("\xe2\x82")));
-    CHECK(!mp_text_utf8(MP_STR("\xed\xa0\x80")));
-    CHECK(!mp_text_utf8(MP_STR("\xf4\x90\x80\x80")));
-    CHECK(!mp_text_utf8(MP_STR("\xe0\x80\x80")));
-}
-
 static void split_respects_parentheses_and_drops_blanks(void)
 {
     struct mp_arena arena;
@@ -212,7 +201,6 @@ int main(int argc, char **argv)
         TEST(reals_are_finite_decimals),
         TEST(identifiers_are_ascii_words),
         TEST(uuids_come_in_four_spellings),
-        TEST(utf8_is_strict),
         TEST(split_respects_parentheses_and_drops_blanks),
         TEST(distance_counts_changes_and_swaps),
         TEST(conninfo_is_quoted_as_libpq_wants),

@@ -3,8 +3,10 @@ lost offsets, and changing over between this program and the one it replaces."""
 import json
 import os
 import random
+import resource
 import signal
 import socket
+import subprocess
 import time
 
 import lakes
@@ -301,6 +303,32 @@ def test_sigterm_at_any_moment_also_twice(kafka, pg_lake, tmp_path):
     check_numbers(pg_lake, range(1200))
 
 
+def no_files():
+    """For a child: whatever it writes to a file fails."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+
+def test_c68_no_file_is_written(kafka, s3_lake):
+    """No disk is needed: each write to a file would fail, and the one for temporary files is not
+    there."""
+    topic = lakes.unique("nodisk")
+    kafka.create_topic(topic)
+    services.produce(kafka.bootstrap, topic, numbered(0, 5000, 300))
+    env = services.environment(kafka, topic, FLUSH_SIZE=200000, TMPDIR="/nowhere",
+                               MILLPOND_QUARANTINE_TABLE="bad", **s3_lake.env())
+    child = subprocess.Popen([services.MILLPOND], env=env, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, preexec_fn=no_files)
+    try:
+        services.wait_until(lambda: s3_lake.rows() >= 5000, 60, "all rows")
+        child.send_signal(signal.SIGTERM)
+        output, _ = child.communicate(timeout=30)
+        assert child.returncode == 0, output
+    finally:
+        child.kill()
+    check_numbers(s3_lake, range(5000))
+
+
 def test_idle_process_stops_at_once(kafka, local_lake):
     topic = lakes.unique("idle")
     kafka.create_topic(topic)
@@ -498,15 +526,132 @@ def test_over_to_python_and_back(kafka, pg_lake):
     check_numbers(pg_lake, range(5000))
 
 
-def test_first_start_goes_on_from_pythons_offset(kafka, pg_lake):
-    topic = lakes.unique("first")
-    kafka.create_topic(topic)
-    services.produce(kafka.bootstrap, topic, numbered(0, 300))
-    pg_lake.execute("CREATE TABLE lake.events (n BIGINT, pad VARCHAR, _inserted_at TIMESTAMPTZ)")
-    python_writes(kafka, pg_lake, topic, 0, 200)
-    with services.run_millpond(services.environment(kafka, topic, **pg_lake.env())) as millpond:
+class PythonProgram:
+    """What the program that is replaced does with offsets and rows, played with the same client: it
+    assigns its partitions at their stored offsets, reads to their ends, inserts the rows with
+    DuckDB, and then commits, for each partition that gave it a record with a value, the offset behind the last
+    of these. Tombstones are not tracked; a partition without a record is not committed."""
+
+    def __init__(self, kafka, lake, topic, partitions):
+        self.kafka, self.lake, self.topic, self.partitions = kafka, lake, topic, partitions
+        # on a fresh broker it would never read a thing: the coordinator has to be there
+        services.wait_until(self.coordinated, 30, "the group's coordinator")
+
+    def coordinated(self):
+        from confluent_kafka import KafkaException
+        try:
+            return self.kafka.committed(group_of(self.topic), self.topic, 0)
+        except KafkaException:
+            return None
+
+    def read(self):
+        """{partition: (first offset read, offset behind the last value)}, and the numbers read."""
+        from confluent_kafka import OFFSET_STORED, Consumer, TopicPartition
+        ends = {p: self.kafka.watermarks(self.topic, p)[1] for p in range(self.partitions)}
+        consumer = Consumer({"bootstrap.servers": self.kafka.bootstrap, "log_level": 2,
+                             "group.id": group_of(self.topic), "enable.auto.commit": False,
+                             "enable.auto.offset.store": False, "auto.offset.reset": "earliest",
+                             "enable.partition.eof": True})
+        first, behind, numbers, done = {}, {}, [], set()
+        try:
+            consumer.assign([TopicPartition(self.topic, p, OFFSET_STORED) for p in ends])
+            while len(done) < len(ends):
+                message = consumer.poll(30)
+                assert message is not None, "nothing came"
+                if message.error():
+                    done.add(message.partition())  # the end of the partition
+                    continue
+                first.setdefault(message.partition(), message.offset())
+                if message.value() is not None:
+                    behind[message.partition()] = message.offset() + 1
+                    numbers.append(json.loads(message.value())["n"])
+        finally:
+            consumer.close()
+        return first, behind, numbers
+
+    def run(self):
+        first, behind, numbers = self.read()
+        if numbers:
+            self.lake.execute(
+                "CREATE TABLE IF NOT EXISTS lake.events (n BIGINT, pad VARCHAR, "
+                "_inserted_at TIMESTAMPTZ)",
+                "INSERT INTO lake.events (n, pad, _inserted_at) SELECT unnest(%s), 'python', now()"
+                % numbers)
+            self.kafka.commit(group_of(self.topic), behind, self.topic)
+        return first, sorted(numbers)
+
+
+def test_over_and_back_twice_from_pythons_offsets(kafka, pg_lake):
+    """Python, this program, Python, this program: each goes on exactly where the other ended, with
+    a partition that is empty at first, one that ends in a tombstone, and one that rests."""
+    topic, group, partitions = lakes.unique("overback"), None, 3
+    group = group_of(topic)
+    kafka.create_topic(topic, partitions=partitions)
+    python = PythonProgram(kafka, pg_lake, topic, partitions)
+    committed = lambda: [kafka.committed(group, topic, p) for p in range(partitions)]
+    ends = lambda: [kafka.watermarks(topic, p)[1] for p in range(partitions)]
+    env = services.environment(kafka, topic, FLUSH_INTERVAL_MS=200, **pg_lake.env())
+
+    # it was here first: partition 2 has nothing, partition 0 ends in a tombstone it did not track
+    services.produce(kafka.bootstrap, topic, numbered(0, 100), partition=0)
+    services.produce(kafka.bootstrap, topic, [("k", None)], partition=0)
+    services.produce(kafka.bootstrap, topic, numbered(100, 200), partition=1)
+    assert python.run() == ({0: 0, 1: 0}, list(range(200)))
+    assert [offset for offset, _ in committed()] == [100, 100, None]
+
+    # over to this program, with records that came meanwhile and while it runs
+    services.produce(kafka.bootstrap, topic, numbered(200, 300), partition=2)
+    with services.run_millpond(env) as millpond:
         millpond.wait_metric(WRITTEN, 100)
-    check_numbers(pg_lake, range(300))
+        services.produce(kafka.bootstrap, topic, numbered(300, 600), partitions)
+        millpond.wait_metric(WRITTEN, 400)
+        assert millpond.metric("millpond_records_consumed_total") == 401, "and one tombstone"
+    check_numbers(pg_lake, range(600))
+    assert [offset for offset, _ in committed()] == ends() == [201, 200, 200]
+
+    # back: it starts where we ended, and leaves partition 1 alone, which keeps our marker
+    services.produce(kafka.bootstrap, topic, numbered(600, 700), partition=0)
+    services.produce(kafka.bootstrap, topic, numbered(700, 800), partition=2)
+    first, numbers = python.run()
+    assert first == {0: 201, 2: 200} and numbers == list(range(600, 800))
+    assert [offset for offset, _ in committed()] == ends()
+    assert [(marker or "")[:3] == "mp1" for _, marker in committed()] == [False, True, False]
+
+    # forward again
+    services.produce(kafka.bootstrap, topic, numbered(800, 1100), partitions)
+    with services.run_millpond(env) as millpond:
+        millpond.wait_metric(WRITTEN, 300)
+        services.produce(kafka.bootstrap, topic, numbered(1100, 1103), partitions)
+        millpond.wait_metric(WRITTEN, 303)
+    check_numbers(pg_lake, range(1103))
+    assert [offset for offset, _ in committed()] == ends()
+    assert [marker[:3] for _, marker in committed()] == ["mp1"] * 3
+    # and once more back finds nothing left to do
+    assert python.run() == ({}, [])
+
+
+def test_back_after_a_kill_that_left_kafka_behind(kafka, pg_lake, tmp_path):
+    """Killed before Kafka heard of a flush that the lake holds; a start and a stop, with no record to
+    read, put that right."""
+    topic = lakes.unique("behindkill")
+    kafka.create_topic(topic, partitions=2)
+    python = PythonProgram(kafka, pg_lake, topic, 2)
+    services.produce(kafka.bootstrap, topic, numbered(0, 200), 2)
+    env = services.environment(kafka, topic, FLUSH_INTERVAL_MS=200, **pg_lake.env())
+    with services.run_millpond(env) as millpond:
+        millpond.wait_metric(WRITTEN, 200)
+    # as if the last mirror had not been written: our own marker at an earlier offset, and none
+    kafka.delete_group(group_of(topic))
+    from confluent_kafka import Consumer, TopicPartition
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": group_of(topic)})
+    earlier = TopicPartition(topic, 0, 60, "mp1 1 60")
+    consumer.commit(offsets=[earlier], asynchronous=False)
+    consumer.close()
+    with services.run_millpond(env):
+        pass
+    assert [kafka.committed(group_of(topic), topic, p)[0] for p in range(2)] == [100, 100]
+    assert python.run() == ({}, [])
+    check_numbers(pg_lake, range(200))
 
 
 def test_kafka_behind_the_lake(kafka, pg_lake):

@@ -101,7 +101,7 @@ static void check_join(struct mp_arena *arena, const struct mp_parquet_footer *f
     struct mp_parquet_join_input inputs[2];
     struct mp_parquet_joined joined;
     uint64_t written = 0;
-    struct mp_parquet_join_output output = {write_away, &written};
+    struct mp_parquet_output output = {write_away, &written};
     struct mp_err err;
 
     for (int i = 0; i < 2; i++)
@@ -143,21 +143,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-#ifndef MP_LIBFUZZER
-int main(int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        FILE *in = fopen(argv[i], "rb");
-        static uint8_t data[1 << 20];
-
-        if (!in) {
-            perror(argv[i]);
-            return 2;
-        }
-        LLVMFuzzerTestOneInput(data, fread(data, 1, sizeof(data), in));
-        fclose(in);
-    }
-    printf("%d passed, 0 failed\n", argc - 1);
-    return argc < 2;
-}
-#endif
+#include "fuzz/replay.h"

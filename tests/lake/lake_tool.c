@@ -5,6 +5,7 @@
  */
 #include "base/arena.h"
 #include "lake/ducklake/ducklake.h"
+#include "lake/hoglake/hoglake.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -65,6 +66,39 @@ static const struct mp_lake_table *lent(struct mp_str name)
     abort();
 }
 
+static struct mp_str *texts_of(json_t *list)
+{
+    struct mp_str *texts = mp_arena_take(&arena, sizeof(*texts) * (json_array_size(list) + 1));
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        texts[i] = mp_str_c(json_string_value(json_array_get(list, i)));
+    return texts;
+}
+
+/* The hoglake driver, where "url" is given. */
+static enum mp_code open_hoglake(json_t *command, struct mp_err *err)
+{
+    json_t *sort = json_object_get(command, "sort_by");
+    struct mp_hoglake_options options = {
+        .url = text_of(command, "url"),
+        .catalog = text_of(command, "catalog"),
+        .namespace_name = text_of(command, "namespace"),
+        .data_path = text_of(command, "data_path"),
+        .table = text_of(command, "table"),
+        .partition_by = text_of(command, "partition_by"),
+        .sort_by = texts_of(sort),
+        .sort_by_count = (uint32_t)json_array_size(sort),
+        .topic = text_of(command, "topic"),
+        .author = MP_STR("millpond/test/0"),
+        .version = MP_STR(MP_VERSION),
+        .program = MP_STR("millpond/" MP_VERSION),
+        .request_ms_max = (uint32_t)number_of(command, "request_ms_max"),
+        .read_only = json_is_true(json_object_get(command, "read_only")),
+    };
+
+    return mp_hoglake_open(&options, &env, err, &lake);
+}
+
 static enum mp_code do_open(json_t *command, struct mp_err *err, json_t *answer)
 {
     struct mp_ducklake_options options = {
@@ -85,7 +119,8 @@ static enum mp_code do_open(json_t *command, struct mp_err *err, json_t *answer)
     mp_lake_close(lake);
     lake = NULL;
     memset(tables, 0, sizeof(tables));
-    code = mp_ducklake_open(&options, &env, err, &lake);
+    code = text_of(command, "url").size ? open_hoglake(command, err)
+                                        : mp_ducklake_open(&options, &env, err, &lake);
     if (!code)
         json_object_set_new(answer, "data_path", string(lake->driver->data_path(lake)));
     return code;
@@ -140,14 +175,26 @@ static enum mp_code do_evolve(json_t *command, struct mp_err *err, json_t *answe
 {
     json_t *add = json_object_get(command, "add"), *widen = json_object_get(command, "widen");
     json_t *sort = json_object_get(command, "sort_by"), *widened = json_array();
+    json_t *promote = json_object_get(command, "promote"), *turned_down = json_array();
     size_t add_count = json_array_size(add), widen_count = json_array_size(widen);
-    size_t sort_count = json_array_size(sort);
+    size_t sort_count = json_array_size(sort), promote_count = json_array_size(promote);
     struct mp_lake_new_column *columns = mp_arena_take(&arena, sizeof(*columns) * (add_count + 1));
-    struct mp_str *sort_by = mp_arena_take(&arena, sizeof(*sort_by) * (sort_count + 1));
+    struct mp_promotion *promotions =
+        mp_arena_take(&arena, sizeof(*promotions) * (promote_count + 1));
+    struct mp_str *sort_by = texts_of(sort);
     int32_t *ids = mp_arena_take(&arena, sizeof(*ids) * (widen_count + 1));
     bool *ret_widened = mp_arena_take(&arena, widen_count + 1);
-    struct mp_lake_evolution evolution = {columns, (uint32_t)add_count, ids, (uint32_t)widen_count,
-                                          ret_widened};
+    bool *ret_refused = mp_arena_take(&arena, add_count + 1);
+    struct mp_lake_evolution evolution = {
+        .add = columns,
+        .add_count = (uint32_t)add_count,
+        .widen = ids,
+        .widen_count = (uint32_t)widen_count,
+        .ret_widened = ret_widened,
+        .promote = promotions,
+        .promote_count = (uint32_t)promote_count,
+        .ret_refused = ret_refused,
+    };
     struct mp_lake_create create = {text_of(command, "partition_by"), sort_by,
                                     (uint32_t)sort_count};
     const struct mp_lake_table *table;
@@ -162,8 +209,13 @@ static enum mp_code do_evolve(json_t *command, struct mp_err *err, json_t *answe
     }
     for (size_t i = 0; i < widen_count; i++)
         ids[i] = (int32_t)json_integer_value(json_array_get(widen, i));
-    for (size_t i = 0; i < sort_count; i++)
-        sort_by[i] = mp_str_c(json_string_value(json_array_get(sort, i)));
+    for (size_t i = 0; i < promote_count; i++) {
+        json_t *pair = json_array_get(promote, i);
+
+        promotions[i] = (struct mp_promotion){
+            (int32_t)json_integer_value(json_array_get(pair, 0)),
+            mp_type_of_ducklake_name(mp_str_c(json_string_value(json_array_get(pair, 1))))};
+    }
     code = lake->driver->evolve(
         lake, text_of(command, "table"), &evolution,
         json_is_true(json_object_get(command, "no_create")) ? NULL : &create, err, &table);
@@ -172,9 +224,13 @@ static enum mp_code do_evolve(json_t *command, struct mp_err *err, json_t *answe
         for (size_t i = 0; i < widen_count; i++)
             json_array_append_new(widened, json_boolean(ret_widened[i]));
         json_object_set(answer, "widened", widened);
+        for (size_t i = 0; i < add_count; i++)
+            json_array_append_new(turned_down, json_boolean(ret_refused[i]));
+        json_object_set(answer, "refused", turned_down);
         json_object_set_new(answer, "table", describe(table));
     }
     json_decref(widened);
+    json_decref(turned_down);
     return code;
 }
 
@@ -196,7 +252,8 @@ static const struct mp_partition_value *values_of(json_t *list)
 static enum mp_code do_key(json_t *command, struct mp_err *err, json_t *answer)
 {
     struct mp_buf key = MP_BUF_INIT(65536);
-    struct mp_lake_place place = {.partition = values_of(json_object_get(command, "partition"))};
+    struct mp_lake_place place = {.partition = values_of(json_object_get(command, "partition")),
+                                  .key = text_of(command, "commit")};
 
     (void)err;
     lake->driver->object_key(lake, lent(text_of(command, "table")), &place, &key);
@@ -251,18 +308,82 @@ static void take_file(json_t *from, struct mp_lake_file *file)
     };
 }
 
+static struct mp_lake_range *ranges_of(json_t *from)
+{
+    size_t count = json_array_size(from);
+    struct mp_lake_range *ranges = mp_arena_take(&arena, sizeof(*ranges) * (count + 1));
+
+    for (size_t i = 0; i < count; i++) {
+        json_t *item = json_array_get(from, i);
+        int64_t at[7] = {0};
+
+        for (size_t k = 0; k < json_array_size(item) && k < 7; k++)
+            at[k] = json_integer_value(json_array_get(item, k));
+        ranges[i] = (struct mp_lake_range){
+            .partition = (int32_t)at[0],
+            .first = at[1],
+            .next = at[2],
+            .lowest = at[1],
+            .highest = at[2] - 1,
+            .records = (uint64_t)at[3],
+            .rows = (uint64_t)at[4],
+            .skipped = (uint64_t)at[5],
+            .quarantined = (uint64_t)at[6],
+        };
+    }
+    return ranges;
+}
+
+static enum mp_code do_commit_key(json_t *command, struct mp_err *err, json_t *answer)
+{
+    json_t *from = json_object_get(command, "ranges");
+    char key[MP_LAKE_KEY_SIZE];
+
+    (void)err;
+    lake->driver->commit_key(lake, lent(text_of(command, "table")), ranges_of(from),
+                             (uint32_t)json_array_size(from), key);
+    json_object_set_new(answer, "key", json_string(key));
+    return MP_OK;
+}
+
+static enum mp_code do_published(json_t *command, struct mp_err *err, json_t *answer)
+{
+    bool published = false;
+    enum mp_code code = lake->driver->published(lake, text_of(command, "key"), err, &published);
+
+    json_object_set_new(answer, "published", json_boolean(published));
+    return code;
+}
+
+static void hear_written(void *self, int32_t partition, int64_t last)
+{
+    json_array_append_new(self, json_pack("[i,I]", (int)partition, (json_int_t)last));
+}
+
+static enum mp_code do_written(json_t *command, struct mp_err *err, json_t *answer)
+{
+    json_t *told = json_array();
+    bool rows = false;
+    enum mp_code code =
+        lake->driver->written(lake, text_of(command, "table"), hear_written, told, err, &rows);
+
+    json_object_set_new(answer, "told", told);
+    json_object_set_new(answer, "rows", json_boolean(rows));
+    return code;
+}
+
 static enum mp_code do_append(json_t *command, struct mp_err *err, json_t *answer)
 {
     json_t *list = json_object_get(command, "appends"), *from = json_object_get(command, "ranges");
     size_t count = json_array_size(list), range_count = json_array_size(from);
     struct mp_lake_append *appends = mp_arena_take(&arena, sizeof(*appends) * (count + 1));
-    struct mp_lake_range *ranges = mp_arena_take(&arena, sizeof(*ranges) * (range_count + 1));
     struct mp_lake_commit commit = {.appends = appends,
                                     .append_count = (uint32_t)count,
-                                    .ranges = ranges,
+                                    .ranges = ranges_of(from),
                                     .range_count = (uint32_t)range_count,
-                                    .trigger = text_of(command, "trigger")};
-    struct mp_lake_result result;
+                                    .trigger = text_of(command, "trigger"),
+                                    .key = text_of(command, "key")};
+    struct mp_lake_result result = {0};
     uint64_t start_us;
     enum mp_code code;
 
@@ -276,29 +397,16 @@ static enum mp_code do_append(json_t *command, struct mp_err *err, json_t *answe
         appends[i] = (struct mp_lake_append){lent(text_of(item, "table")), made,
                                              (uint32_t)json_array_size(files)};
     }
-    for (size_t i = 0; i < range_count; i++) {
-        json_t *item = json_array_get(from, i);
-        int64_t at[7] = {0};
-
-        for (size_t k = 0; k < json_array_size(item) && k < 7; k++)
-            at[k] = json_integer_value(json_array_get(item, k));
-        ranges[i] = (struct mp_lake_range){
-            .partition = (int32_t)at[0],
-            .first = at[1],
-            .next = at[2],
-            .records = (uint64_t)at[3],
-            .rows = (uint64_t)at[4],
-            .skipped = (uint64_t)at[5],
-            .quarantined = (uint64_t)at[6],
-        };
-    }
     start_us = mp_now_mono_us(&env);
     code = lake->driver->append(lake, &commit, err, &result);
     json_object_set_new(answer, "us", json_integer((json_int_t)(mp_now_mono_us(&env) - start_us)));
+    if (result.orphaned)
+        json_object_set_new(answer, "orphaned", json_string(result.orphaned));
     if (code)
         return code;
     json_object_set_new(answer, "snapshot", json_integer(result.snapshot));
     json_object_set_new(answer, "already", json_boolean(result.already_published));
+    json_object_set_new(answer, "replayed", json_boolean(result.replayed));
     return MP_OK;
 }
 
@@ -364,9 +472,12 @@ static const struct {
     const char *op;
     enum mp_code (*run)(json_t *command, struct mp_err *err, json_t *answer);
 } commands[] = {
-    {"open", do_open},   {"resolve", do_resolve}, {"evolve", do_evolve},
-    {"key", do_key},     {"append", do_append},   {"positions", do_positions},
-    {"claim", do_claim}, {"ping", do_ping},       {"memory", do_memory},
+    {"open", do_open},           {"resolve", do_resolve},
+    {"evolve", do_evolve},       {"key", do_key},
+    {"append", do_append},       {"positions", do_positions},
+    {"claim", do_claim},         {"ping", do_ping},
+    {"memory", do_memory},       {"commit_key", do_commit_key},
+    {"published", do_published}, {"written", do_written},
 };
 
 static void run(json_t *command, json_t *answer)

@@ -2,9 +2,11 @@
 #include "harness/test.h"
 
 #include "lake/ducklake/layout.h"
-#include "lake/ducklake/partition_by.h"
+#include "lake/ducklake/transform.h"
+#include "lake/partition_by.h"
 #include "lake/ducklake/stats_text.h"
 #include "lake/ducklake/time.h"
+#include "lake/partition_text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -101,21 +103,22 @@ static void partition_directories_are_encoded(void)
 
 static void nul_bytes_become_pictures(void)
 {
-    CHECK_STR(mp_dl_partition_text(&arena, MP_STR("a\0b\0")), MP_STR("a\xe2\x90\x80"
-                                                                     "b\xe2\x90\x80"));
-    CHECK_STR(mp_dl_partition_text(&arena, MP_STR("ab")), MP_STR("ab"));
+    CHECK_STR(mp_lake_partition_text(&arena, MP_STR("a\0b\0")), MP_STR("a\xe2\x90\x80"
+                                                                       "b\xe2\x90\x80"));
+    CHECK_STR(mp_lake_partition_text(&arena, MP_STR("ab")), MP_STR("ab"));
 }
 
 /* "transform:buckets:column ..." of a setting, or the code and text of its refusal. */
 static struct mp_str keys_of(const char *setting)
 {
-    const struct mp_dl_partition_key *keys;
+    const struct mp_partition_key *keys;
     struct mp_buf buf = MP_BUF_INIT(4096);
     struct mp_err err;
     uint32_t count;
     struct mp_str text;
 
-    if (mp_dl_partition_by_parse(&arena, mp_str_c(setting), &err, &keys, &count)) {
+    if (mp_partition_by_parse(&arena, mp_str_c(setting), MP_PARTITION_BY_DUCKLAKE, &err, &keys,
+                              &count)) {
         CHECK_INT(err.code, MP_BAD_CONFIG);
         CHECK(strstr(err.text, " at byte "));
         return MP_STR("refused");

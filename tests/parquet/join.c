@@ -70,7 +70,7 @@ static void begin(void)
 
 static enum mp_code join(uint32_t count)
 {
-    struct mp_parquet_join_output output = {write_out, NULL};
+    struct mp_parquet_output output = {write_out, NULL};
 
     for (uint32_t i = 0; i < count; i++) {
         mp_buf_fini(&files[i].footer);

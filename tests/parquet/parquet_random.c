@@ -326,8 +326,12 @@ static void make_cells(struct mp_arena *arena, struct model *model, uint32_t row
 
 static struct mp_type any_type(void)
 {
-    struct mp_type type = {.id = (uint8_t)(MP_TYPE_BOOL + below(MP_TYPE_UUID - MP_TYPE_BOOL + 1))};
+    struct mp_type type;
 
+    do /* hoglake's two, which lie as others do, are judged by judge_hoglake_values.py */
+        type = (struct mp_type){
+            .id = (uint8_t)(MP_TYPE_BOOL + below(MP_TYPE_UUID - MP_TYPE_BOOL + 1))};
+    while (type.id == MP_TYPE_UINT32_LONG || type.id == MP_TYPE_TIMESTAMP_S_MS);
     if (type.id == MP_TYPE_DECIMAL) {
         type.precision = (uint8_t)(1 + below(38));
         type.scale = (uint8_t)below(type.precision + 1u);
@@ -544,7 +548,7 @@ static void run(const char *directory, uint64_t seed)
             fprintf(stderr, "seed %" PRIu64 ": %s\n", seed, err.text);
             exit(1);
         }
-        assert(mp_segment_pool_bytes(pool) == 0);
+        assert(!column.segments.first);
     }
     write_files(directory, seed, models, chunks, count, &cut, options.codec);
     for (uint32_t i = 0; i < count; i++)

@@ -48,6 +48,23 @@ static void every_type_has_its_name_width_and_layout(void)
     }
 }
 
+/* DuckLake has no name for them, so none is read as one of them. */
+static void hoglake_has_two_types_of_its_own(void)
+{
+    static const uint8_t ids[] = {MP_TYPE_UINT32_LONG, MP_TYPE_TIMESTAMP_S_MS};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct mp_type type = {.id = ids[i]};
+        char name[24];
+
+        mp_type_ducklake_name(type, name);
+        CHECK_STR(mp_str_c(name), MP_STR("unknown"));
+        CHECK_INT(mp_type_width(type), 8);
+        CHECK_INT(mp_layout_of(type).physical, 2);
+    }
+    CHECK(mp_type_is_integer(MP_TYPE(UINT32_LONG)));
+}
+
 static void decimals_lie_by_their_digits(void)
 {
     static const struct {
@@ -122,6 +139,7 @@ int main(int argc, char **argv)
 {
     static const struct test tests[] = {
         TEST(every_type_has_its_name_width_and_layout),
+        TEST(hoglake_has_two_types_of_its_own),
         TEST(decimals_lie_by_their_digits),
         TEST(decimal_names),
         TEST(other_names_are_other),

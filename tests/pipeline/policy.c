@@ -89,6 +89,23 @@ static void columns_count_as_added_once_the_table_is_there(void)
     world_close(&world);
 }
 
+static void failed_table_changes_are_counted(void)
+{
+    int64_t next[1];
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 10);
+    mp_fake_fail(world.catalog, MP_FAKE_EVOLVE, 1, MP_IO,
+                 false); /* the table is not made at once */
+    mp_fake_fail(world.catalog, MP_FAKE_APPEND, 1, MP_CHANGED, false); /* somebody was first */
+    CHECK_OK(run(&err), err);
+    CHECK_INT(world_check(&world, next), 10);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_ERRORS, "schema"), 2);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_ERRORS, "write_retry"), 1);
+    world_close(&world);
+}
+
 static void commit_as_python(int64_t offset)
 {
     struct mp_source_offset stored = {.partition = 0, .offset = offset};
@@ -125,6 +142,55 @@ static void another_programs_offsets_are_adopted_when_ahead(void)
         mp_fake_commit(world.catalog, mp_fake_commit_count(world.catalog) - 1)->ranges[0].next,
         200);
     CHECK_INT(next_of(0), 200);
+    world_close(&world);
+}
+
+/* The source's store refuses every offset: a warning and a count each, and no row is written twice.
+ */
+static void a_refused_mirror_writes_nothing_twice(void)
+{
+    int64_t next[1];
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world.options.flush_bytes = 2000; /* some flushes */
+    world_add(&world, 0, 200);
+    for (uint32_t i = 1; i <= 30; i++)
+        mp_fake_log_fail(world.log, MP_FAKE_LOG_COMMIT, i, MP_REFUSED, false, false);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(world_check(&world, next), 200);
+    CHECK_INT(next[0], 200);
+    CHECK(mp_fake_commit_count(world.catalog) > 1);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_ERRORS, "offset_commit"),
+              3 * mp_fake_commit_count(world.catalog));
+    CHECK_INT(mp_fake_log_committed(world.log, 0).offset, MP_OFFSET_NONE);
+    world_close(&world);
+}
+
+/* The source's store was not told of the last flush, as after a kill: the next process does it,
+ * records or not. */
+static void a_mirror_left_behind_is_mended(void)
+{
+    struct mp_source_offset ours = {.partition = 0, .offset = 50, .metadata = MP_STR("mp1 1 50")};
+    struct mp_source_offset none = {.partition = 1, .offset = MP_OFFSET_NONE};
+    struct mp_err err;
+
+    world_open(&world, 2, 1);
+    world_add(&world, 0, 100);
+    world_add(&world, 1, 7);
+    CHECK_OK(run(&err), err);
+    mp_fake_log_commit(world.log, &ours);
+    mp_fake_log_commit(world.log, &none);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(mp_fake_log_committed(world.log, 0).offset, 100);
+    CHECK_STR(mp_fake_log_committed(world.log, 0).metadata, MP_STR("mp1 2 100"));
+    CHECK_INT(mp_fake_log_committed(world.log, 1).offset, 7);
+    /* one that cannot be told is no reason not to start */
+    commit_as_python(MP_OFFSET_NONE);
+    mp_fake_log_fail(world.log, MP_FAKE_LOG_COMMIT, 1, MP_REFUSED, false, false);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(mp_fake_log_committed(world.log, 0).offset, MP_OFFSET_NONE);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_ERRORS, "offset_commit"), 1);
     world_close(&world);
 }
 
@@ -187,18 +253,57 @@ static void a_stolen_partition_fences(void)
     world_close(&world);
 }
 
+/* Again and again: the answer comes at another moment each time, and the batch that takes the place
+ * of the dropped one may lie where that lay. */
 static void a_changed_table_is_read_again_from_the_source(void)
 {
     int64_t next[1];
     struct mp_err err;
 
+    for (int turn = 0; turn < 50; turn++) {
+        world_open(&world, 1, 1);
+        world.options.flush_bytes = 1 << 20;
+        world_add(&world, 0, 50);
+        mp_fake_fail(world.catalog, MP_FAKE_APPEND, 1, MP_CHANGED, false);
+        CHECK_OK(run(&err), err);
+        CHECK_INT(world_check(&world, next), 50);
+        CHECK_INT(next[0], 50);
+        world_close(&world);
+    }
+}
+
+/* The records are read again, once, and the values of that column are kept beside the others. */
+static void a_refused_column_is_rescued(void)
+{
+    int64_t next[1];
+    struct mp_err err;
+
     world_open(&world, 1, 1);
-    world.options.flush_bytes = 1 << 20;
-    world_add(&world, 0, 50);
-    mp_fake_fail(world.catalog, MP_FAKE_APPEND, 1, MP_CHANGED, false);
+    world_add(&world, 0, 3);
     CHECK_OK(run(&err), err);
-    CHECK_INT(world_check(&world, next), 50);
-    CHECK_INT(next[0], 50);
+    mp_fake_refuse_column(world.catalog, MP_STR("late"));
+    mp_fake_log_add(world.log, 0, MP_STR("k"), MP_STR("{\"n\":3,\"late\":\"x\",\"b\":true}"), 1);
+    mp_fake_log_add(world.log, 0, MP_STR("k"), MP_STR("{\"n\":4,\"late\":7}"), 1);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(world_check(&world, next), 5);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_RESCUED, "name"), 2);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_SCHEMA_COLUMNS_ADDED, NULL), 2); /* b, rescued */
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_ERRORS, "schema"), 1);
+    world_close(&world);
+}
+
+/* There is no way around a column of the pipeline's own. */
+static void a_refused_own_column_stops(void)
+{
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 3);
+    CHECK_OK(run(&err), err);
+    mp_fake_refuse_column(world.catalog, MP_STR("_rescued_data"));
+    mp_fake_log_add(world.log, 0, MP_STR("k"), MP_STR("{\"n\":\"no number\"}"), 1);
+    CHECK_INT(run(&err), MP_REFUSED);
+    CHECK(strstr(err.text, "_rescued_data"));
     world_close(&world);
 }
 
@@ -309,12 +414,17 @@ int main(int argc, char **argv)
         TEST(skipped_records_advance_offsets_without_a_snapshot),
         TEST(bad_records_go_to_the_quarantine_table),
         TEST(columns_count_as_added_once_the_table_is_there),
+        TEST(failed_table_changes_are_counted),
         TEST(another_programs_offsets_are_adopted_when_ahead),
+        TEST(a_refused_mirror_writes_nothing_twice),
+        TEST(a_mirror_left_behind_is_mended),
         TEST(the_group_may_be_gone),
         TEST(offsets_that_left_the_log_are_counted),
         TEST(latest_starts_at_the_end),
         TEST(a_stolen_partition_fences),
         TEST(a_changed_table_is_read_again_from_the_source),
+        TEST(a_refused_column_is_rescued),
+        TEST(a_refused_own_column_stops),
         TEST(an_outage_is_ridden_out_and_ends),
         TEST(a_refused_upload_commits_nothing),
         TEST(filters_skip_and_count),

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import ssl
 import sys
 import tempfile
 import urllib.error
@@ -25,7 +26,11 @@ class Hoglaked:
     def __init__(self, database_url, s3=None, **settings):
         self.directory = tempfile.mkdtemp(prefix="hoglaked-")
         self.port = services.free_port()
-        self.url = "http://127.0.0.1:%d" % self.port
+        scheme = "https" if settings.get("HOGLAKE_TLS_CERT_FILE") else "http"
+        self.url = "%s://127.0.0.1:%d" % (scheme, self.port)
+        self.context = None  # a client's, for https
+        if scheme == "https":
+            self.context = ssl.create_default_context(cafile=settings["HOGLAKE_TLS_CERT_FILE"])
         self.process = None
         self.env = dict(QUIET, PATH=os.environ.get("PATH", ""), HOGLAKE_PORT=str(self.port),
                         HOGLAKE_ADDRESS="127.0.0.1", HOGLAKE_JDBC_URL=database_url,
@@ -38,7 +43,11 @@ class Hoglaked:
 
     def start(self):
         self.process = services.Process("hoglaked", [HOGLAKED], self.directory, env=self.env)
-        self.process.ready(lambda: services.http_get(self.url + "/healthz")[0] == 200, 30)
+        self.process.ready(self.healthy, 30)
+
+    def healthy(self):
+        with urllib.request.urlopen(self.url + "/healthz", timeout=5, context=self.context) as answer:
+            return answer.status == 200
 
     def stop(self):
         return self.process.stop() if self.process else None

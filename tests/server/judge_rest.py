@@ -629,6 +629,29 @@ def test_token_and_limits(_):
         assert "s3cret" not in server.process.log()
 
 
+def test_bodies_are_held_within_a_bound(_):
+    with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % DB.port,
+                          HOGLAKE_REQUEST_BYTES_MAX="100000", HOGLAKE_REQUEST_BODIES_BYTES_MAX="150000",
+                          HOGLAKE_REQUEST_BODY_TIMEOUT_MS="300") as server:
+        held = lambda: float(re.search(r"^hoglake_request_body_bytes (\S+)$", hoglaked.request(
+            server.url + "/metrics")[1], re.M)[1])
+        slow = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        slow.putrequest("POST", "/v1/catalogs")
+        slow.putheader("Content-Length", "100000")
+        slow.endheaders(b" " * 90000)
+        services.wait_until(lambda: held() >= 90000, 20, "the body is held", 0.01)
+        status, answer, headers = hoglaked.request(server.url + "/v1/catalogs", "POST", raw=b" " * 80000)
+        assert (status, answer["error"], headers["Retry-After"]) == (503, "commit_queue_timeout", "1"), answer
+        def trickles():  # until the server has had enough
+            slow.send(b" ")
+            return held() < 90000
+        try:
+            services.wait_until(trickles, 20, "the slow client is cut off", 0.02)
+        except ConnectionError:
+            services.wait_until(lambda: held() < 90000, 20, "its body is freed", 0.02)
+        refused(server, 400, "bad_request", "POST", "/catalogs", raw=b" " * 80000)
+
+
 # --- hostile input ----------------------------------------------------------------------------
 
 def mutated(chance, value):

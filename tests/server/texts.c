@@ -1,4 +1,6 @@
 #include "harness/test.h"
+
+#include "base/base64.h"
 #include "server/priv.h"
 #include "server/tx/commit.h"
 
@@ -44,14 +46,14 @@ static void base64_goes_both_ways_and_refuses_the_rest(void)
     mp_arena_init(&arena, 0);
     for (size_t size = 0; size < 9; size++) {
         mp_buf_clear(&buf);
-        mp_wire_base64_print(&buf, mp_str_n("\x00\xff\x10zyx\x80\x7f!", size));
-        CHECK(mp_wire_base64_read(&arena, mp_buf_str(&buf), &bytes));
+        mp_base64_print(&buf, mp_str_n("\x00\xff\x10zyx\x80\x7f!", size));
+        CHECK(mp_base64_read(&arena, mp_buf_str(&buf), &bytes));
         CHECK_STR(bytes, mp_str_n("\x00\xff\x10zyx\x80\x7f!", size));
     }
-    CHECK(!mp_wire_base64_read(&arena, MP_STR("A"), &bytes));
-    CHECK(!mp_wire_base64_read(&arena, MP_STR("A==="), &bytes));
-    CHECK(!mp_wire_base64_read(&arena, MP_STR("AA=A"), &bytes));
-    CHECK(!mp_wire_base64_read(&arena, MP_STR("A_-="), &bytes));
+    CHECK(!mp_base64_read(&arena, MP_STR("A"), &bytes));
+    CHECK(!mp_base64_read(&arena, MP_STR("A==="), &bytes));
+    CHECK(!mp_base64_read(&arena, MP_STR("AA=A"), &bytes));
+    CHECK(!mp_base64_read(&arena, MP_STR("A_-="), &bytes));
     CHECK(mp_wire_uuid_read(MP_STR("F79C3E09-677c-4bbd-a479-3f349cb785e7"), uuid));
     CHECK_STR(mp_str_c(uuid), MP_STR("f79c3e09-677c-4bbd-a479-3f349cb785e7"));
     CHECK(!mp_wire_uuid_read(MP_STR("f79c3e09677c4bbda4793f349cb785e7"), uuid));

@@ -70,6 +70,18 @@ def _die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
+def _children(pid):
+    """Process ids of what a process has started, of those that still run."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            with open(path) as stat:
+                # "pid (name) state ppid ...", and a name may hold blanks and ')'
+                if int(stat.read().rsplit(")", 1)[1].split()[1]) == pid:
+                    found.append(int(path.split("/")[2]))
+    return found
+
+
 class Process:
     """A child process with a log file."""
 
@@ -156,7 +168,7 @@ class Kafka:
     """One broker (KRaft). A second listener can be advertised at a port where a proxy stands:
     clients that begin at the proxy then stay behind it."""
 
-    def __init__(self, directory, proxied_port=None):
+    def __init__(self, directory, proxied_port=None, more=None):
         self.directory, self.process, self._admin = directory, None, None
         self.port, controller = free_port(), free_port()
         self.proxied_listener = free_port() if proxied_port else None
@@ -193,6 +205,7 @@ class Kafka:
             "num.partitions": 1,
             "message.max.bytes": 33554432,
         }
+        self.settings.update(more or {})
         self.settings_path = os.path.join(directory, "server.properties")
         with open(self.settings_path, "w") as out:
             out.writelines("%s=%s\n" % item for item in self.settings.items())
@@ -287,8 +300,9 @@ class Kafka:
 
 
 @contextlib.contextmanager
-def kafka_broker(proxied_port=None):
-    with _folder("kafka") as directory, _started(Kafka(directory, proxied_port)) as service:
+def kafka_broker(proxied_port=None, more=None):
+    """more: further settings of the broker."""
+    with _folder("kafka") as directory, _started(Kafka(directory, proxied_port, more)) as service:
         yield service
 
 
@@ -381,12 +395,11 @@ class Postgres:
 
     def kill(self):
         """As a crash: at once, and what it had started too."""
-        children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(self.process.pid)],
-                                  capture_output=True, text=True).stdout.split()
+        children = _children(self.process.pid)
         self.process.kill()
         for child in children:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(int(child), signal.SIGKILL)
+                os.kill(child, signal.SIGKILL)
 
     def conninfo(self, database, port=None):
         return "host=127.0.0.1 port=%d dbname=%s user=millpond" % (port or self.port, database)

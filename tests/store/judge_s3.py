@@ -4,8 +4,7 @@
     judge_s3.py STORE_TOOL [--versitygw PATH]
 
 STORE_TOOL is the executable of store_tool.c. versitygw (github.com/versity/versitygw, v1.8.0) is
-looked for at --versitygw, on PATH, in $GOBIN and in Go's default place. Needs boto3, and openssl
-for a certificate. Everything lives in a temporary folder; servers run on free ports and are ended
+looked for at --versitygw, in build/env/bin and on PATH. Needs boto3, and openssl for a certificate. Everything lives in a temporary folder; servers run on free ports and are ended
 by their process id. The last line is "N passed, N failed".
 """
 
@@ -27,6 +26,8 @@ import boto3
 import botocore.config
 import botocore.exceptions
 
+import services
+
 ACCESS, SECRET, BUCKET = "judge", "judge-secret/+=", "bkt"
 MIB = 1 << 20
 ODD_KEYS = [
@@ -43,10 +44,7 @@ def free_port():
 
 
 def find_versitygw(given):
-    places = [given, shutil.which("versitygw")]
-    places += [os.path.join(d, "versitygw") for d in (os.environ.get("GOBIN"),) if d]
-    places += [str(pathlib.Path(os.environ.get("GOPATH", pathlib.Path.home() / "go")) / "bin" / "versitygw")]
-    for place in places:
+    for place in (given, os.path.join(services.ENV, "bin/versitygw"), shutil.which("versitygw")):
         if place and os.access(place, os.X_OK):
             return place
     sys.exit("versitygw not found: give --versitygw PATH")

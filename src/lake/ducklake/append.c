@@ -18,6 +18,7 @@
 #include "lake/ducklake/priv.h"
 #include "lake/ducklake/layout.h"
 #include "lake/ducklake/stats_text.h"
+#include "lake/partition_text.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -150,7 +151,7 @@ static void partitions_send(struct mp_ducklake *lake, const struct mp_lake_appen
                 (const struct mp_db_value[]){
                     mp_db_int(file_id + i), mp_db_int(append->table->id), mp_db_int(k),
                     value->null ? mp_db_null(MP_DB_TEXT)
-                                : mp_db_text(mp_dl_partition_text(&lake->scratch, value->text))});
+                                : mp_db_text(mp_lake_partition_text(&lake->scratch, value->text))});
         }
     }
     mp_db_rows_end(lake->db);

@@ -13,6 +13,7 @@
 #include "lake/ducklake/layout.h"
 #include "lake/ducklake/time.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #define LAKE_VERSION "1.0"
@@ -246,10 +247,14 @@ static enum mp_code check_metadata(struct mp_ducklake *lake, struct mp_err *err)
         else
             data_path = mp_db_cell(answer, i, 1);
     }
-    if (!mp_str_eq(version, MP_STR(LAKE_VERSION)))
-        return mp_err_set(err, MP_BAD_CONFIG,
+    if (!mp_str_eq(version, MP_STR(LAKE_VERSION))) {
+        code = mp_err_set(err, MP_BAD_CONFIG,
                           "the catalog is a lake of version \"%.*s\", not " LAKE_VERSION,
                           MP_STR_ARG(version));
+        if (err)
+            err->sys = EPROTONOSUPPORT;
+        return code;
+    }
     if (mp_str_eq_fold(encrypted, MP_STR("true")))
         return mp_err_set(err, MP_BAD_CONFIG, "the lake is encrypted, which is not supported");
     if (data_path.size == 0)

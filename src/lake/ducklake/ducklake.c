@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "base/mem.h"
+#include "lake/partition_text.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -77,7 +78,7 @@ static void object_key(struct mp_lake *self, const struct mp_lake_table *view,
 
         mp_arena_init(&arena, 1024);
         if (!value.null)
-            value.text = mp_dl_partition_text(&arena, value.text);
+            value.text = mp_lake_partition_text(&arena, value.text);
         mp_dl_partition_directory(ret, table->transform_names[i], &value);
         mp_arena_fini(&arena);
     }
@@ -208,5 +209,31 @@ enum mp_code mp_ducklake_open(const struct mp_ducklake_options *options, const s
 out:
     if (code)
         mp_err_add(err, "open lake");
+    return code;
+}
+
+enum mp_code mp_ducklake_clock(const struct mp_ducklake_options *options, const struct mp_env *env,
+                               struct mp_err *err, int64_t *ret_wall_us)
+{
+    static const char sql[] = "SELECT floor(extract(epoch FROM now()) * 1000000)::bigint";
+    struct mp_ducklake *lake;
+    uint32_t number;
+    enum mp_code code = mp_dl_new(options, env, err, &lake);
+
+    if (code)
+        return code;
+    if (mp_db_is_sqlite(lake->db)) {
+        code = mp_err_set(err, MP_NOT_FOUND, "a file has no clock");
+        goto out;
+    }
+    code = mp_db_ready(lake->db, err);
+    if (code)
+        goto out;
+    number = mp_db_send(lake->db, sql, NULL, 0);
+    code = mp_db_sync(lake->db, err);
+    if (!code)
+        *ret_wall_us = mp_db_number(mp_db_result(lake->db, number), 0, 0, 0);
+out:
+    close_lake(&lake->lake);
     return code;
 }

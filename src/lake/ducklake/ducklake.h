@@ -3,8 +3,9 @@
  * Opens the catalog, or makes an empty lake where there is none (DuckLake 1.0, its 28 tables and
  * first rows), and the side table of offsets. Refuses a catalog whose version is not "1.0".
  *
- * MP_BAD_CONFIG says what no retry will mend: a version, an encrypted lake, another data path, a
- * login. MP_NOT_FOUND: read_only, and there is no lake yet.
+ * MP_BAD_CONFIG says what no retry will mend: a version (err->sys is EPROTONOSUPPORT), an encrypted
+ * lake, another data path, a login (EACCES), a database (ENOENT). MP_NOT_FOUND: read_only, and
+ * there is no lake yet.
  */
 #ifndef MP_LAKE_DUCKLAKE_H
 #define MP_LAKE_DUCKLAKE_H
@@ -27,5 +28,9 @@ struct mp_ducklake_options {
 
 enum mp_code mp_ducklake_open(const struct mp_ducklake_options *options, const struct mp_env *env,
                               struct mp_err *err, struct mp_lake **ret);
+/* Asks the catalog's server what time it is, microseconds since 1970; there need be no lake.
+ * MP_NOT_FOUND: the catalog is a file and has no clock. */
+enum mp_code mp_ducklake_clock(const struct mp_ducklake_options *options, const struct mp_env *env,
+                               struct mp_err *err, int64_t *ret_wall_us);
 
 #endif

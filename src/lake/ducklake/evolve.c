@@ -12,7 +12,8 @@
  */
 #include "lake/ducklake/priv.h"
 #include "lake/ducklake/layout.h"
-#include "lake/ducklake/partition_by.h"
+#include "lake/ducklake/transform.h"
+#include "lake/partition_by.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ struct evolve_context {
     struct mp_str table;
     const struct mp_lake_evolution *want;
     const struct mp_lake_create *create;
-    const struct mp_dl_partition_key *keys; /* of create->partition_by */
+    const struct mp_partition_key *keys; /* of create->partition_by */
     uint32_t key_count;
 };
 
@@ -129,7 +130,7 @@ static enum mp_code plan_columns(struct mp_ducklake *lake, const struct evolve_c
         if (!new_column(columns, count, context->want->add[i].name))
             columns[count++] = context->want->add[i];
     for (uint32_t i = 0; i < context->key_count; i++) {
-        const struct mp_dl_partition_key *key = &context->keys[i];
+        const struct mp_partition_key *key = &context->keys[i];
         const struct mp_lake_new_column *source = new_column(columns, count, key->column);
         char transform[MP_DL_TRANSFORM_TEXT];
 
@@ -185,7 +186,7 @@ static void partition_send(struct mp_ducklake *lake, const struct evolve_context
     mp_db_rows_begin(lake->db, "ducklake_partition_column", key_columns,
                      sizeof(key_columns) / sizeof(*key_columns));
     for (uint32_t i = 0; i < context->key_count; i++) {
-        const struct mp_dl_partition_key *key = &context->keys[i];
+        const struct mp_partition_key *key = &context->keys[i];
         char transform[MP_DL_TRANSFORM_TEXT];
 
         mp_dl_transform_text(key->transform, key->buckets, transform);
@@ -713,8 +714,8 @@ enum mp_code mp_dl_evolve(struct mp_lake *self, struct mp_str name,
     mp_arena_init(&keys, 4096);
     code = names_ok(lake, name, evolution, err);
     if (!code && create)
-        code = mp_dl_partition_by_parse(&keys, create->partition_by, err, &context.keys,
-                                        &context.key_count);
+        code = mp_partition_by_parse(&keys, create->partition_by, MP_PARTITION_BY_DUCKLAKE, err,
+                                     &context.keys, &context.key_count);
     for (int round = 0; !code && !table; round++) {
         code = step(lake, &context, err, &table);
         if (code == MP_NOT_FOUND && create && !lake->read_only)

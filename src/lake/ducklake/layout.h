@@ -19,10 +19,6 @@ void mp_dl_quote(struct mp_buf *ret, struct mp_str name);
 /* A name as a directory: itself where it is plain, else the uuid; with '/'. */
 struct mp_str mp_dl_directory(struct mp_arena *arena, struct mp_str name, const char *uuid);
 
-/* A partition value as the catalog keeps it: a NUL byte, which no database takes, is replaced by
- * its control picture U+2400. Directories are made of this text, so the two agree. */
-struct mp_str mp_dl_partition_text(struct mp_arena *arena, struct mp_str value);
-
 /* Adds "name=value/": both percent-encoded except A-Z a-z 0-9 - _ . ~, NULL as
  * __HIVE_DEFAULT_PARTITION__. A value that a file system could not name (over 200 bytes encoded)
  * is cut and closed with '~' and a hash of the whole; reading does not look at directories. */

@@ -9,7 +9,7 @@
  */
 #include "lake/ducklake/priv.h"
 #include "lake/ducklake/layout.h"
-#include "lake/ducklake/partition_by.h"
+#include "lake/ducklake/transform.h"
 
 #include "base/mem.h"
 

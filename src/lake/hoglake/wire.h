@@ -1,8 +1,8 @@
 /* lake/hoglake/wire.h - the shapes of the hoglake REST interface, as structs and as JSON.
  *
  * Shared by the catalog service and by the destination that writes to one: pure, no I/O, no
- * clock. Reading is strict (unknown members are refused, numbers are numbers), printing leaves
- * out what is absent.
+ * clock. Reading a request is strict (unknown members are refused, numbers are numbers), reading
+ * an answer leaves unknown members alone; printing leaves out what is absent.
  *
  * Memory   structs lie in the arena given to read; texts are borrowed from the JSON value, which
  *          outlives them, or lie in the arena too.
@@ -119,6 +119,22 @@ struct mp_wire_commit_result {
     int64_t snapshot_id, schema_version;
 };
 
+struct mp_wire_catalog {
+    struct mp_str name, data_path;
+    struct mp_str *capabilities;
+    uint32_t capability_count;
+};
+
+struct mp_wire_options {
+    bool has_retention; /* absent: nothing expires */
+    int64_t retention_s;
+};
+
+/* Where a two-phase creation stands: "prepared", "committed", "rejected" or "aborted". */
+struct mp_wire_creation {
+    struct mp_str state, reason;
+};
+
 struct mp_wire_error {
     struct mp_str error, detail, reason;
     struct mp_str *tables;
@@ -133,13 +149,15 @@ struct mp_wire_error {
 struct mp_wire_reader {
     struct mp_arena *arena;
     bool failed;
-    bool nul; /* the fault is a NUL byte in a text: well-formed, but nothing we can keep */
+    bool nul;    /* the fault is a NUL byte in a text: well-formed, but nothing we can keep */
+    bool answer; /* set by the caller: what a server says; columns have ids then */
     char fault[256];
 };
 
 void mp_wire_fault(struct mp_wire_reader *reader, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Fails unless value is an object that has no member beside those in `known` (ends with NULL). */
+/* Fails unless value is an object that has no member beside those in `known` (ends with NULL);
+ * an answer may have others. */
 bool mp_wire_object(struct mp_wire_reader *reader, const json_t *value, const char *what,
                     const char *const *known);
 /* Members. A missing or null one is a fault where required, else the *ret is not written. */
@@ -171,6 +189,24 @@ void mp_wire_files_read(struct mp_wire_reader *reader, const json_t *array,
 void mp_wire_commit_read(struct mp_wire_reader *reader, const json_t *value,
                          struct mp_wire_commit *ret);
 
+/* --- reading answers (wire_answer.c); reader->answer is set --- */
+
+void mp_wire_catalog_read(struct mp_wire_reader *reader, const json_t *value,
+                          struct mp_wire_catalog *ret);
+/* Whether an array of objects holds one with this "name". */
+bool mp_wire_names_hold(struct mp_wire_reader *reader, const json_t *array, struct mp_str name);
+/* Columns in the order of their ordinals, at every level. */
+void mp_wire_table_read(struct mp_wire_reader *reader, const json_t *value,
+                        struct mp_wire_table *ret);
+void mp_wire_options_read(struct mp_wire_reader *reader, const json_t *value,
+                          struct mp_wire_options *ret);
+void mp_wire_creation_read(struct mp_wire_reader *reader, const json_t *value,
+                           struct mp_wire_creation *ret);
+void mp_wire_commit_result_read(struct mp_wire_reader *reader, const json_t *value,
+                                struct mp_wire_commit_result *ret);
+/* Never fails: what is no error object leaves the texts absent. */
+void mp_wire_error_read(const json_t *value, struct mp_wire_error *ret);
+
 /* --- printing --- */
 
 void mp_wire_columns_print(struct mp_buf *buf, const struct mp_wire_column *columns,
@@ -190,10 +226,6 @@ void mp_wire_member_bool(struct mp_buf *buf, const char *name, bool value);
 
 /* --- texts --- */
 
-/* Base64 with padding. (RFC 4648, section 4) */
-void mp_wire_base64_print(struct mp_buf *buf, struct mp_str bytes);
-/* False: no base64. The bytes lie in the arena. */
-bool mp_wire_base64_read(struct mp_arena *arena, struct mp_str text, struct mp_str *ret);
 /* 36 hexadecimal digits and hyphens, made lower case in place of ret. False: no UUID. */
 bool mp_wire_uuid_read(struct mp_str text, char ret[37]);
 /* Microseconds since 1970 of an ISO 8601 instant with an offset or Z. False: none. */

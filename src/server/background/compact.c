@@ -1,22 +1,26 @@
-/* server/background/compact.c - which files are joined. See compact_priv.h and callouts.h.
+/* server/background/compact.c - which files go together. See compact_priv.h and callouts.h.
  *
  * A bucket is what may stand in one file: a table, a partition spec, a partition. Of each bucket
  * the smallest files are looked at, as many as fit the target, but none that is larger than all
  * before it together: so a file is written again only when what joins it is about as large, and the
- * work for a file grows with the logarithm of the files. Those of one schema make a group, and a
- * group is joined byte for byte, so nothing is decoded. What would have to be decoded is left alone
- * and counted: tables with a sort order, files with a deletion vector, files whose schema nothing
- * else has. Buckets come in random order, so one that can never be compacted does not stand in
- * front of the others.
+ * work for a file grows with the logarithm of the files.
+ *
+ * Files of one schema, without deleted rows, in a table without a sort order, make a class, which
+ * is joined byte for byte. What is left over is merged, decoded and encoded again: files of other
+ * schemas, files with deletion vectors or without field ids, all files of a sorted table, and
+ * classes whose row groups are too small to be worth keeping. A file that cannot be decoded stands
+ * aside; if its class has it, the class is joined all the same. What neither way takes is left
+ * alone and counted.
+ *
+ * Buckets come in random order, so one that can never be compacted does not stand in front of the
+ * others.
  */
 #include "server/background/compact_priv.h"
-
-#include "server/tables.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-enum { BUCKETS_MAX = 200, FAILURES_MAX = 3 };
+enum { BUCKETS_MAX = 200, FAILURES_MAX = 3, ROW_GROUP_BYTES_MIN = 1 << 20 };
 
 struct compaction {
     struct mp_call *call;
@@ -26,148 +30,92 @@ struct compaction {
 };
 
 struct bucket {
-    int64_t table_id, deleted;
-    bool sorted;
+    int64_t table_id;
     struct mp_str file_ids; /* an array as text, smallest file first */
 };
 
-/* One bucket's files on their way into groups. */
-struct candidates {
-    struct mp_compact_file *files;
-    uint32_t count, readable;
-    struct mp_arena arena;
-};
-
 static const char list_buckets[] =
-    "SELECT f.table_id, count(d.delete_file_id), EXISTS (SELECT 1 FROM hog_sort_spec s"
-    "  WHERE s.catalog_id = $1 AND s.table_id = f.table_id AND s.end_snapshot IS NULL),"
-    " (array_agg(f.data_file_id ORDER BY f.file_size_bytes, f.data_file_id)"
-    "  FILTER (WHERE d.delete_file_id IS NULL))[1:$3::int]"
+    "SELECT f.table_id,"
+    " (array_agg(f.data_file_id ORDER BY f.file_size_bytes, f.data_file_id))[1:$3::int]"
     " FROM hog_data_file f JOIN hog_table t USING (catalog_id, table_id)"
-    " LEFT JOIN hog_delete_file d ON d.catalog_id = f.catalog_id"
-    "  AND d.data_file_id = f.data_file_id AND d.end_snapshot IS NULL"
     " WHERE f.catalog_id = $1 AND f.end_snapshot IS NULL AND t.dropped_snapshot IS NULL"
-    " AND NOT f.missing_field_ids AND f.file_size_bytes < $2"
+    " AND f.file_size_bytes < $2"
     " GROUP BY f.table_id, f.spec_id, f.partition_values HAVING count(*) >= 2"
     " ORDER BY random() LIMIT $4";
 
-static const char list_files[] =
-    "SELECT data_file_id, path, record_count, file_size_bytes, footer_size, row_id_start,"
-    " explicit_row_ids FROM hog_data_file WHERE catalog_id = $1 AND data_file_id = ANY ($2)"
-    " AND end_snapshot IS NULL ORDER BY file_size_bytes, data_file_id";
+/* ---- what may become of each file ------------------------------------------------------------ */
 
-static void left_alone(struct compaction *compaction, const char *reason, int64_t count)
+/* One bucket at work. */
+struct plan {
+    struct compaction *compaction;
+    struct mp_compact_files files;
+    struct mp_compact_group group; /* what all groups of the bucket share */
+    struct mp_parquet_join_options join;
+    struct mp_str why; /* why the first file that cannot be merged cannot */
+};
+
+/* The table's columns when the file began: they tell what names without field ids meant. */
+static enum mp_code columns_then(struct plan *plan, const struct mp_compact_file *file,
+                                 struct mp_columns *ret)
 {
-    if (count)
-        mp_server_metrics_add(compaction->call->server->metrics, MP_SM_LEFT, reason, (double)count);
+    struct mp_call *call = plan->compaction->call;
+    struct mp_table then = {.table_id = plan->group.table_id};
+    enum mp_code code;
+
+    *ret = (struct mp_columns){NULL, 0};
+    if (!mp_parquet_misses_field_ids(file->footer))
+        return MP_OK;
+    code = mp_call_sql(call);
+    if (!code)
+        code = mp_table_definition(call, call->sql, plan->compaction->catalog_id,
+                                   file->begin_snapshot, &then);
+    *ret = then.columns;
+    return code;
 }
 
-/* The smallest group worth its while: fewer files where few of them reach the target. */
-static uint32_t group_files_min(const struct mp_server_settings *settings, int64_t largest_bytes)
+/* Fails only where the database did. */
+static enum mp_code judge_file(struct plan *plan, bool flat, bool sorted,
+                               struct mp_compact_file *file)
 {
-    int64_t least = settings->HOGLAKE_COMPACTION_MIN_INPUT_FILES;
-    int64_t full = settings->HOGLAKE_COMPACTION_TARGET_BYTES / (largest_bytes ? largest_bytes : 1);
+    struct mp_parquet_join_input join = mp_compact_join_input(file);
+    struct mp_parquet_merge_input merge;
+    struct mp_columns then;
+    struct mp_err err;
+    enum mp_code code;
 
-    if (least > full)
-        least = full;
-    return least < 2 ? 2 : (uint32_t)least;
-}
-
-/* Gives the bucket's smallest files that fit the target; too few: count 0. */
-static enum mp_code read_files(struct compaction *compaction, const struct bucket *bucket,
-                               struct candidates *ret)
-{
-    struct mp_call *call = compaction->call;
-    const struct mp_server_settings *settings = call->server->settings;
-    struct mp_v ids = {.type = MP_PG_INT8_ARRAY, .text = bucket->file_ids};
-    int64_t taken = 0, largest = 0;
-    uint32_t number, rows;
-    enum mp_code code = mp_call_sql(call);
-
+    file->joins = !sorted && mp_parquet_join_check(&join, 1, &plan->join, NULL) == MP_OK;
+    if (!flat)
+        return MP_OK;
+    code = columns_then(plan, file, &then);
     if (code)
         return code;
-    number = MP_SQL(call->sql, list_files, mp_v_int(compaction->catalog_id), ids);
-    code = mp_sql_sync(call->sql, &call->err);
-    if (code)
-        return code;
-    rows = mp_sql_rows(call->sql, number);
-    ret->files = mp_arena_take(&ret->arena, (rows + 1) * sizeof(*ret->files));
-    for (uint32_t i = 0; i < rows; i++) {
-        int64_t bytes = mp_sql_int(call->sql, number, i, 3, 0);
-
-        if (bytes > settings->HOGLAKE_COMPACTION_TARGET_BYTES - taken ||
-            (ret->count >= settings->HOGLAKE_COMPACTION_MIN_INPUT_FILES && bytes > taken))
-            break;
-        taken += bytes;
-        largest = bytes;
-        ret->files[ret->count++] = (struct mp_compact_file){
-            .file_id = mp_sql_int(call->sql, number, i, 0, 0),
-            .request = {.path = mp_sql_copy(call->sql, &ret->arena, number, i, 1),
-                        .file_size_bytes = bytes,
-                        .has_footer_size = !mp_sql_null(call->sql, number, i, 4),
-                        .footer_size = mp_sql_int(call->sql, number, i, 4, 0)},
-            .records = mp_sql_int(call->sql, number, i, 2, 0),
-            .row_id_start = mp_sql_int(call->sql, number, i, 5, 0),
-            .explicit_row_ids = mp_sql_true(call->sql, number, i, 6),
-        };
+    code = mp_compact_leaves(&plan->files.arena, &plan->group.options, then, &err, file);
+    if (!code) {
+        merge = mp_compact_merge_input(file);
+        code = mp_parquet_merge_check(&merge, &plan->group.options, &err);
     }
-    if (ret->count < group_files_min(settings, largest))
-        ret->count = 0;
-    assert(taken <= settings->HOGLAKE_COMPACTION_TARGET_BYTES);
+    file->merges = !code;
+    if (code && !plan->why.data)
+        plan->why = mp_arena_str(&plan->files.arena, mp_str_c(err.text));
     return MP_OK;
 }
 
-/* What the file says of itself must be what the catalog says of it. */
-static enum mp_code check_footer(const struct mp_compact_file *file, struct mp_err *err)
+static enum mp_code judge_files(struct plan *plan, const struct mp_table *table)
 {
-    const struct mp_parquet_footer *footer = file->footer;
-    const struct mp_parquet_node *last = &footer->nodes[footer->node_count - 1];
-    bool own_ids = last->has_field_id && last->field_id == MP_ROW_ID_FIELD_ID;
+    bool sorted = table->sort.field_count > 0, flat;
+    struct mp_err err;
+    enum mp_code code = MP_OK;
 
-    if (footer->rows != file->records)
-        return mp_err_set(err, MP_BAD_DATA, "the file has %lld rows, the catalog says %lld",
-                          (long long)footer->rows, (long long)file->records);
-    if (own_ids != file->explicit_row_ids)
-        return mp_err_set(err, MP_BAD_DATA, "the file has %s row ids, the catalog says otherwise",
-                          own_ids ? "a column of" : "no column of");
-    return MP_OK;
+    flat = mp_compact_columns(&plan->files.arena, table, &err, &plan->group.options) == MP_OK;
+    if (!flat)
+        plan->why = mp_arena_str(&plan->files.arena, mp_str_c(err.text));
+    for (uint32_t i = 0; i < plan->files.count && !code; i++)
+        if (!plan->files.items[i].done)
+            code = judge_file(plan, flat, sorted, &plan->files.items[i]);
+    return code;
 }
 
-/* Files that cannot be read are done; a store that does not answer ends the bucket. */
-static enum mp_code read_footers(struct compaction *compaction, struct candidates *candidates,
-                                 struct mp_err *err)
-{
-    struct mp_server *server = compaction->call->server;
-
-    for (uint32_t i = 0; i < candidates->count; i++) {
-        struct mp_compact_file *file = &candidates->files[i];
-        enum mp_code code = mp_footer_read(mp_background_objects(server), &candidates->arena,
-                                           &file->request, err, &file->footer);
-
-        if (!code)
-            code = check_footer(file, err);
-        if (code && code != MP_BAD_DATA && code != MP_NOT_FOUND)
-            return code;
-        if (!code) {
-            candidates->readable++;
-            continue;
-        }
-        file->done = true;
-        compaction->result->invalid_data++;
-        left_alone(compaction, "invalid_data", 1);
-        mp_log(server->log, MP_LOG_WARN, "hoglake.compaction", "data file %lld is left alone: %s",
-               (long long)file->file_id, err->text);
-    }
-    return MP_OK;
-}
-
-static bool same_schema(const struct mp_compact_file *a, const struct mp_compact_file *b,
-                        const struct mp_parquet_join_options *options)
-{
-    struct mp_parquet_join_input inputs[] = {mp_compact_input(a), mp_compact_input(b)};
-
-    return mp_parquet_join_check(inputs, 2, options, NULL) == MP_OK;
-}
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static int by_row_id(const void *a, const void *b)
 {
@@ -179,30 +127,63 @@ static int by_row_id(const void *a, const void *b)
     return (x->file_id > y->file_id) - (x->file_id < y->file_id);
 }
 
-/* Takes the first file that is not done, and all that have its schema, into a group. False: there
- * is none left. */
-static bool next_class(struct candidates *candidates, const struct mp_parquet_join_options *options,
-                       struct mp_compact_group *group)
+static void begin_group(struct plan *plan, bool merge)
 {
-    struct mp_compact_file *first = NULL;
+    plan->group.merge = merge;
+    plan->group.count = 0;
+    plan->group.files =
+        mp_arena_take(&plan->files.arena, (plan->files.count + 1) * sizeof(*plan->group.files));
+}
 
-    group->files = mp_arena_take(&candidates->arena, (candidates->count + 1) * sizeof(first));
-    group->count = 0;
-    for (uint32_t i = 0; i < candidates->count; i++) {
-        struct mp_compact_file *file = &candidates->files[i];
+static bool same_schema(const struct plan *plan, const struct mp_compact_file *a,
+                        const struct mp_compact_file *b)
+{
+    struct mp_parquet_join_input inputs[] = {mp_compact_join_input(a), mp_compact_join_input(b)};
 
-        if (file->done || (first && !same_schema(first, file, options)))
+    return mp_parquet_join_check(inputs, 2, &plan->join, NULL) == MP_OK;
+}
+
+/* Takes the first file whose class was not looked at, and all that have its schema. False: there
+ * is none. */
+static bool next_class(struct plan *plan)
+{
+    const struct mp_compact_file *first = NULL;
+
+    begin_group(plan, false);
+    for (uint32_t i = 0; i < plan->files.count; i++) {
+        struct mp_compact_file *file = &plan->files.items[i];
+
+        if (file->done || file->seen || !file->joins || (first && !same_schema(plan, first, file)))
             continue;
         if (!first)
             first = file;
-        file->done = true;
-        group->files[group->count++] = file;
+        file->seen = true;
+        plan->group.files[plan->group.count++] = file;
     }
-    if (group->count)
-        qsort(group->files, group->count, sizeof(first), by_row_id);
     return first;
 }
 
+/* Takes what is left over and can be merged, at most `count_max` files, smallest first. */
+static void take_rest(struct plan *plan, uint32_t count_max)
+{
+    begin_group(plan, true);
+    for (uint32_t i = 0; i < plan->files.count && plan->group.count < count_max; i++) {
+        struct mp_compact_file *file = &plan->files.items[i];
+
+        if (!file->done && file->merges)
+            plan->group.files[plan->group.count++] = file;
+    }
+}
+
+static bool all_merge(const struct mp_compact_group *group)
+{
+    for (uint32_t i = 0; i < group->count; i++)
+        if (!group->files[i]->merges)
+            return false;
+    return true;
+}
+
+/* Bytes of the files; *ret_largest: of the largest. */
 static int64_t bytes_of(const struct mp_compact_group *group, int64_t *ret_largest)
 {
     int64_t bytes = 0;
@@ -216,6 +197,25 @@ static int64_t bytes_of(const struct mp_compact_group *group, int64_t *ret_large
             *ret_largest = size;
     }
     return bytes;
+}
+
+static bool too_few(const struct plan *plan)
+{
+    int64_t largest;
+
+    bytes_of(&plan->group, &largest);
+    return plan->group.count <
+           mp_compact_files_min(plan->compaction->call->server->settings, largest);
+}
+
+/* Whether a join would only carry small row groups on. */
+static bool small_row_groups(const struct mp_compact_group *group)
+{
+    int64_t largest, bytes = bytes_of(group, &largest), groups = 0;
+
+    for (uint32_t i = 0; i < group->count; i++)
+        groups += group->files[i]->footer->group_count;
+    return bytes / (groups ? groups : 1) < ROW_GROUP_BYTES_MIN;
 }
 
 static const struct {
@@ -232,6 +232,7 @@ static const struct {
     [MP_GROUP_DELETED] = END(dv_superseded, "deletion_vector_meanwhile"),
     [MP_GROUP_SCHEMA] = END(unconvertible_schema, "schema"),
     [MP_GROUP_INVALID] = END(invalid_data, "invalid_group"),
+    [MP_GROUP_MEMORY] = END(heap_budget_exceeded, "memory"),
     [MP_GROUP_FAILED] = END(failed_groups, "failed"),
 #undef END
 };
@@ -240,76 +241,150 @@ static void count_end(struct compaction *compaction, enum mp_group_end end)
 {
     ++*(int64_t *)(void *)((char *)compaction->result + ends[end].counter);
     if (ends[end].reason)
-        left_alone(compaction, ends[end].reason, 1);
+        mp_compact_left_alone(compaction->call->server, ends[end].reason, 1);
 }
 
-static enum mp_code compact_classes(struct compaction *compaction, const struct bucket *bucket,
-                                    struct candidates *candidates)
+/* Compacts plan->group and counts how that ended. Fails only where the database did. */
+static enum mp_code run_group(struct plan *plan, struct mp_group_result *ret)
 {
-    struct mp_call *call = compaction->call;
-    struct mp_compaction_result *result = compaction->result;
-    struct mp_parquet_join_options options = mp_compact_options(call->server);
-    struct mp_table table = {.table_id = bucket->table_id};
-    struct mp_compact_group group = {.call = call,
-                                     .catalog = compaction->catalog,
-                                     .catalog_id = compaction->catalog_id,
-                                     .table_id = bucket->table_id,
-                                     .arena = &candidates->arena};
+    struct mp_compaction_result *result = plan->compaction->result;
+    struct mp_compact_group *group = &plan->group;
+    int64_t largest, bytes = bytes_of(group, &largest);
+    enum mp_code code;
+
+    qsort(group->files, group->count, sizeof(*group->files), by_row_id);
+    code = mp_compact_group(group, ret);
+    if (code)
+        return code;
+    count_end(plan->compaction, ret->end);
+    if (ret->end != MP_GROUP_COMPACTED)
+        return MP_OK;
+    for (uint32_t i = 0; i < group->count; i++)
+        group->files[i]->done = true;
+    result->files_in += group->count;
+    result->files_out += ret->made_file;
+    result->bytes_in += bytes;
+    result->bytes_out += ret->bytes;
+    return MP_OK;
+}
+
+static bool may_go_on(const struct compaction *compaction)
+{
+    return compaction->result->groups_compacted < compaction->groups_max &&
+           compaction->result->failed_groups < FAILURES_MAX &&
+           !atomic_load(&compaction->call->server->stopping);
+}
+
+static enum mp_code join_classes(struct plan *plan)
+{
+    enum mp_code code = MP_OK;
+
+    while (!code && may_go_on(plan->compaction) && next_class(plan)) {
+        struct mp_group_result result;
+
+        if (too_few(plan) || (small_row_groups(&plan->group) && all_merge(&plan->group)))
+            continue;
+        code = run_group(plan, &result);
+        for (uint32_t i = 0; i < plan->group.count; i++)
+            plan->group.files[i]->done = true; /* compacted, or not to be tried again now */
+    }
+    return code;
+}
+
+/* A merge that fails for one file is tried again without it; one that needs too much memory because
+ * all of its files are one unit (a sort order), with the smaller half of them. */
+static enum mp_code merge_rest(struct plan *plan)
+{
+    uint32_t count_max = plan->files.count;
+    enum mp_code code = MP_OK;
+
+    for (uint32_t tries = 0; tries < FAILURES_MAX && !code && may_go_on(plan->compaction);
+         tries++) {
+        struct mp_group_result result;
+
+        take_rest(plan, count_max);
+        if (too_few(plan))
+            break;
+        code = run_group(plan, &result);
+        if (code || result.end == MP_GROUP_COMPACTED)
+            break;
+        if (result.end == MP_GROUP_MEMORY && plan->group.options.sort_count)
+            count_max = plan->group.count / 2;
+        else if (result.fault < plan->group.count)
+            plan->group.files[result.fault]->done = true;
+        else
+            break;
+    }
+    return code;
+}
+
+/* Files that neither way can take, in a bucket that is worth it by its number of files. */
+static void count_rest(struct plan *plan)
+{
+    const struct mp_server *server = plan->compaction->call->server;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < plan->files.count; i++)
+        count += !plan->files.items[i].done && !plan->files.items[i].merges;
+    if (!count)
+        return;
+    count_end(plan->compaction, MP_GROUP_SCHEMA);
+    mp_log(server->log, MP_LOG_INFO, "hoglake.compaction",
+           "%u files of table %lld are left alone, they cannot be decoded: %.*s", count,
+           (long long)plan->group.table_id, MP_STR_ARG(plan->why));
+}
+
+/* ---- buckets --------------------------------------------------------------------------------- */
+
+static enum mp_code run_plan(struct plan *plan)
+{
+    struct mp_call *call = plan->compaction->call;
+    struct mp_table table = {.table_id = plan->group.table_id};
     enum mp_code code = mp_call_sql(call);
 
     if (!code)
-        code =
-            mp_table_definition(call, call->sql, compaction->catalog_id, compaction->head, &table);
-    group.columns = table.columns;
-    while (!code && result->groups_compacted < compaction->groups_max &&
-           next_class(candidates, &options, &group)) {
-        int64_t largest, bytes = bytes_of(&group, &largest), bytes_out = 0;
-        enum mp_group_end end = MP_GROUP_SCHEMA;
-
-        if (group.count >= group_files_min(call->server->settings, largest))
-            code = mp_compact_group(&group, &end, &bytes_out);
-        else if (group.count == candidates->readable)
-            break; /* too few, whatever their schemas */
-        if (code)
-            break;
-        count_end(compaction, end);
-        if (end != MP_GROUP_COMPACTED)
-            continue;
-        result->files_in += group.count;
-        result->files_out++;
-        result->bytes_in += bytes;
-        result->bytes_out += bytes_out;
-    }
+        code = mp_table_definition(call, call->sql, plan->compaction->catalog_id,
+                                   plan->compaction->head, &table);
+    plan->group.columns = table.columns;
+    if (!code)
+        code = judge_files(plan, &table);
+    if (!code)
+        code = join_classes(plan);
+    if (!code)
+        code = merge_rest(plan);
+    if (!code)
+        count_rest(plan);
     return code;
 }
 
 static enum mp_code compact_bucket(struct compaction *compaction, const struct bucket *bucket)
 {
     struct mp_call *call = compaction->call;
-    struct candidates candidates = {0};
+    struct plan plan = {.compaction = compaction,
+                        .join = mp_compact_join_options(call->server),
+                        .group = {.call = call,
+                                  .catalog = compaction->catalog,
+                                  .catalog_id = compaction->catalog_id,
+                                  .table_id = bucket->table_id,
+                                  .head = compaction->head,
+                                  .arena = &plan.files.arena}};
     struct mp_err err;
     enum mp_code code;
 
-    left_alone(compaction, "deletion_vector", bucket->deleted);
-    if (bucket->sorted) {
-        compaction->result->unconvertible_schema++;
-        left_alone(compaction, "sort_order", 1);
-        return MP_OK;
-    }
-    mp_arena_init(&candidates.arena, 64 * 1024);
-    code = bucket->file_ids.data ? read_files(compaction, bucket, &candidates) : MP_OK;
-    if (code || !candidates.count)
+    mp_arena_init(&plan.files.arena, 64 * 1024);
+    code = mp_compact_files_find(call, compaction->catalog_id, bucket->file_ids, &plan.files);
+    if (code || !plan.files.count)
         goto out;
     mp_sql_give(call->server->pool, &call->sql); /* others may use it while the store is read */
-    if (read_footers(compaction, &candidates, &err)) {
+    if (mp_compact_files_open(call->server, &plan.files, &err, &compaction->result->invalid_data)) {
         mp_log(call->server->log, MP_LOG_WARN, "hoglake.compaction", "table %lld: %s",
                (long long)bucket->table_id, err.text);
         count_end(compaction, MP_GROUP_FAILED);
     } else {
-        code = compact_classes(compaction, bucket, &candidates);
+        code = run_plan(&plan);
     }
 out:
-    mp_arena_fini(&candidates.arena);
+    mp_arena_fini(&plan.files.arena);
     return code;
 }
 
@@ -345,9 +420,7 @@ static enum mp_code read_buckets(struct compaction *compaction, struct bucket **
     for (uint32_t i = 0; i < *ret_count; i++)
         (*ret)[i] = (struct bucket){
             .table_id = mp_sql_int(call->sql, number, i, 0, 0),
-            .deleted = mp_sql_int(call->sql, number, i, 1, 0),
-            .sorted = mp_sql_true(call->sql, number, i, 2),
-            .file_ids = mp_sql_copy(call->sql, &call->arena, number, i, 3),
+            .file_ids = mp_sql_copy(call->sql, &call->arena, number, i, 1),
         };
     return MP_OK;
 }
@@ -364,11 +437,7 @@ enum mp_code mp_callout_compact(struct mp_call *call, struct mp_str catalog, int
     assert(groups > 0);
     *ret = (struct mp_compaction_result){0};
     code = read_buckets(&compaction, &buckets, &count);
-    for (uint32_t i = 0; i < count && !code; i++) {
-        if (ret->groups_compacted >= groups || ret->failed_groups >= FAILURES_MAX ||
-            atomic_load(&call->server->stopping))
-            break;
+    for (uint32_t i = 0; i < count && !code && may_go_on(&compaction); i++)
         code = compact_bucket(&compaction, &buckets[i]);
-    }
     return code;
 }

@@ -2,15 +2,19 @@
  *
  * In this order, so that a crash anywhere leaves no half work and no object that nobody knows:
  *     claim   a row says that these files are taken; it runs out by itself
- *     join    into a temporary file, which has no name
+ *     make    the new file, in a temporary file that has no name
  *     ticket  the new object's path is queued for removal, in the future
  *     upload
  *     commit  under the catalog's lock: the inputs are looked at again; ticket and claim go, the
- *             inputs end, the new file begins, all in one snapshot
+ *             inputs and their deletion vectors end, the new file begins, all in one snapshot
+ *
+ * Where all rows are deleted there is no new file, and so no ticket and no upload.
  *
  * Always  C1 an object that cleanup may already have taken is never committed: the commit deletes
  *            the ticket, and only while it still lies in the future
- *         C2 live totals move by what the files differ in; the row count stays
+ *         C2 live totals move by what the files differ in: rows by those that were deleted
+ *         C3 what was made is only committed for what it was made from: the same deletion vectors,
+ *            the same columns (their types decide how bounds are written)
  */
 #include "server/background/compact_priv.h"
 
@@ -20,63 +24,30 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-/* --- what a join is asked for --- */
-
-static enum mp_codec codec_of(struct mp_str name)
-{
-    static const struct {
-        const char *name;
-        enum mp_codec codec;
-    } codecs[] = {{"zstd", MP_CODEC_ZSTD},
-                  {"snappy", MP_CODEC_SNAPPY},
-                  {"lz4_raw", MP_CODEC_LZ4_RAW},
-                  {"uncompressed", MP_CODEC_NONE}};
-
-    for (size_t i = 0; i < sizeof(codecs) / sizeof(*codecs); i++)
-        if (mp_str_eq(name, mp_str_c(codecs[i].name)))
-            return codecs[i].codec;
-    assert(!"settings.c lets no other through");
-    return MP_CODEC_ZSTD;
-}
-
-struct mp_parquet_join_options mp_compact_options(const struct mp_server *server)
-{
-    return (struct mp_parquet_join_options){
-        .created_by = MP_STR("hoglaked"),
-        .row_ids = true,
-        .row_id_name = MP_ROW_ID_NAME,
-        .row_id_field_id = MP_ROW_ID_FIELD_ID,
-        .codec = codec_of(server->settings->HOGLAKE_COMPACTION_CODEC),
-        .level = (int)server->settings->HOGLAKE_COMPACTION_ZSTD_LEVEL,
-    };
-}
-
-struct mp_parquet_join_input mp_compact_input(const struct mp_compact_file *file)
-{
-    return (struct mp_parquet_join_input){.footer = file->footer,
-                                          .row_id_start = file->row_id_start};
-}
-
 /* --- claim and ticket --- */
 
-static void add_ids(const struct mp_compact_group *group, struct mp_sql_array *ids)
+static void add_ids(const struct mp_compact_group *group, struct mp_sql_array *ids,
+                    struct mp_sql_array *vectors)
 {
     mp_sql_array_init(ids, MP_PG_INT8_ARRAY);
-    for (uint32_t i = 0; i < group->count; i++)
+    mp_sql_array_init(vectors, MP_PG_INT8_ARRAY);
+    for (uint32_t i = 0; i < group->count; i++) {
         mp_sql_array_int(ids, group->files[i]->file_id);
+        mp_sql_array_int(vectors, group->files[i]->vector_id);
+    }
 }
 
 /* What the transactions of a group share. */
 struct work {
     struct mp_compact_group *group;
-    struct mp_sql_array ids;
-    struct mp_v ids_value;
+    struct mp_sql_array ids, vectors;
+    struct mp_v ids_value, vectors_value;
     int64_t claim_id; /* 0: the files are another's */
     struct mp_str path;
-    const struct mp_parquet_joined *joined;
+    struct mp_compact_made made;
     struct mp_footer told;
-    int64_t rows, bytes; /* of the inputs */
-    enum mp_group_end end;
+    int64_t rows, bytes, deleted; /* of the inputs */
+    struct mp_group_result *result;
 };
 
 static enum mp_code claim(struct mp_tx *tx, void *context)
@@ -140,53 +111,7 @@ static void release(struct work *work)
     mp_sql_sync(call->sql, &ignored);
 }
 
-/* --- join and upload --- */
-
-struct source {
-    struct mp_objects *objects;
-    struct mp_str path;
-};
-
-static enum mp_code read_source(void *context, uint64_t offset, size_t size, char *ret,
-                                struct mp_err *err)
-{
-    struct source *source = context;
-
-    return mp_object_read(source->objects, source->path, offset, size, ret, err);
-}
-
-static enum mp_code write_spool(void *context, struct mp_str bytes, struct mp_err *err)
-{
-    if (fwrite(bytes.data, 1, bytes.size, context) != bytes.size)
-        return mp_err_set(err, MP_IO, "the temporary file: write failed");
-    return MP_OK;
-}
-
-static enum mp_code join(struct work *work, FILE *spool, struct mp_err *err,
-                         struct mp_parquet_joined *ret)
-{
-    struct mp_compact_group *group = work->group;
-    struct mp_parquet_join_options options = mp_compact_options(group->call->server);
-    struct mp_parquet_join_output output = {write_spool, spool};
-    struct mp_parquet_join_input *inputs =
-        mp_arena_take(group->arena, group->count * sizeof(*inputs));
-    struct source *sources = mp_arena_take(group->arena, group->count * sizeof(*sources));
-    enum mp_code code;
-
-    for (uint32_t i = 0; i < group->count; i++) {
-        sources[i] = (struct source){mp_background_objects(group->call->server),
-                                     group->files[i]->request.path};
-        inputs[i] = mp_compact_input(group->files[i]);
-        inputs[i].read = read_source;
-        inputs[i].context = &sources[i];
-        if (group->files[i]->file_id > group->files[options.names_from]->file_id)
-            options.names_from = i; /* the newest has the newest names */
-    }
-    code = mp_parquet_join(group->arena, inputs, group->count, &options, &output, err, ret);
-    if (!code && fflush(spool))
-        code = mp_err_set(err, MP_IO, "the temporary file: write failed");
-    return code;
-}
+/* --- upload --- */
 
 /* Beside the first input, which lies where files of its partition lie. */
 static struct mp_str new_path(const struct mp_compact_group *group)
@@ -224,35 +149,55 @@ static enum mp_code upload(struct work *work, FILE *spool, uint64_t bytes, struc
 
 /* --- commit --- */
 
+/* What a commit looks at again, as numbers of statements. */
+struct checks {
+    uint32_t inputs, columns, ticket;
+};
+
+static void send_checks(struct mp_tx *tx, const struct work *work, struct checks *ret)
+{
+    ret->inputs =
+        MP_SQL(tx->sql,
+               "SELECT count(*), count(*) FILTER (WHERE coalesce(d.delete_file_id, 0) <> x.vector)"
+               " FROM unnest($2, $3) AS x(id, vector)"
+               " JOIN hog_data_file f ON f.catalog_id = $1 AND f.data_file_id = x.id"
+               " JOIN hog_table t USING (catalog_id, table_id)"
+               " LEFT JOIN hog_delete_file d ON d.catalog_id = f.catalog_id"
+               "  AND d.data_file_id = f.data_file_id AND d.end_snapshot IS NULL"
+               " WHERE f.end_snapshot IS NULL AND t.dropped_snapshot IS NULL",
+               mp_v_int(tx->catalog_id), work->ids_value, work->vectors_value);
+    ret->columns = MP_SQL(tx->sql,
+                          "SELECT 1 FROM hog_column WHERE catalog_id = $1 AND table_id = $2"
+                          " AND (begin_snapshot > $3 OR end_snapshot > $3) LIMIT 1",
+                          mp_v_int(tx->catalog_id), mp_v_int(work->group->table_id),
+                          mp_v_int(work->group->head));
+    if (work->made.footer)
+        ret->ticket = MP_SQL(tx->sql,
+                             "DELETE FROM hog_file_removal WHERE catalog_id = $1 AND path = $2"
+                             " AND drained_us IS NULL AND claimed_us > hog_now_us()", /* C1 */
+                             mp_v_int(tx->catalog_id), mp_v_text(work->path));
+}
+
 /* Looks at the inputs again, under the lock. MP_CHANGED: the group is left alone, see end. */
 static enum mp_code check_inputs(struct mp_tx *tx, struct work *work)
 {
-    uint32_t state, ticket;
+    struct checks checks;
+    enum mp_group_end end = MP_GROUP_COMPACTED;
     enum mp_code code;
 
-    state = MP_SQL(tx->sql,
-                   "SELECT count(*), count(d.delete_file_id) FROM hog_data_file f"
-                   " JOIN hog_table t USING (catalog_id, table_id)"
-                   " LEFT JOIN hog_delete_file d ON d.catalog_id = f.catalog_id"
-                   "  AND d.data_file_id = f.data_file_id AND d.end_snapshot IS NULL"
-                   " WHERE f.catalog_id = $1 AND f.data_file_id = ANY ($2)"
-                   " AND f.end_snapshot IS NULL AND t.dropped_snapshot IS NULL",
-                   mp_v_int(tx->catalog_id), work->ids_value);
-    ticket = MP_SQL(tx->sql,
-                    "DELETE FROM hog_file_removal WHERE catalog_id = $1 AND path = $2"
-                    " AND drained_us IS NULL AND claimed_us > hog_now_us()", /* C1 */
-                    mp_v_int(tx->catalog_id), mp_v_text(work->path));
+    send_checks(tx, work, &checks);
     code = mp_tx_sync(tx);
     if (code)
         return code;
-    work->end = MP_GROUP_COMPACTED;
-    if (mp_sql_int(tx->sql, state, 0, 0, 0) != work->group->count)
-        work->end = MP_GROUP_CONFLICT;
-    else if (mp_sql_int(tx->sql, state, 0, 1, 0))
-        work->end = MP_GROUP_DELETED;
-    else if (mp_sql_changed(tx->sql, ticket) != 1)
-        work->end = MP_GROUP_FAILED;
-    return work->end == MP_GROUP_COMPACTED
+    if (mp_sql_int(tx->sql, checks.inputs, 0, 0, 0) != work->group->count ||
+        mp_sql_rows(tx->sql, checks.columns)) /* C3 */
+        end = MP_GROUP_CONFLICT;
+    else if (mp_sql_int(tx->sql, checks.inputs, 0, 1, 0))
+        end = MP_GROUP_DELETED;
+    else if (work->made.footer && mp_sql_changed(tx->sql, checks.ticket) != 1)
+        end = MP_GROUP_FAILED;
+    work->result->end = end;
+    return end == MP_GROUP_COMPACTED
                ? MP_OK
                : mp_err_set(&tx->call->err, MP_CHANGED, "the files of a compaction changed");
 }
@@ -274,10 +219,9 @@ static void send_file(struct mp_tx *tx, struct work *work, int64_t file_id)
            " spec_id, partition_values, true, true, CASE WHEN $10 THEN $9 END"
            " FROM hog_data_file WHERE catalog_id = $1 AND data_file_id = $2",
            mp_v_int(tx->catalog_id), mp_v_int(first->file_id), mp_v_int(file_id),
-           mp_v_int(tx->head), mp_v_text(work->path), mp_v_int(work->rows),
-           mp_v_int((int64_t)work->joined->bytes),
-           mp_v_int((int64_t)work->joined->footer->footer_bytes), mp_sql_array_value(&splits),
-           mp_v_bool(work->told.split_count > 0));
+           mp_v_int(tx->head), mp_v_text(work->path), mp_v_int(work->rows - work->deleted),
+           mp_v_int((int64_t)work->made.bytes), mp_v_int((int64_t)work->made.footer->footer_bytes),
+           mp_sql_array_value(&splits), mp_v_bool(work->told.split_count > 0));
     mp_sql_array_fini(&splits);
     if (shown.stats_count) {
         struct mp_buf text = MP_BUF_INIT(SIZE_MAX / 4);
@@ -303,12 +247,20 @@ static enum mp_code commit(struct mp_tx *tx, void *context)
            "UPDATE hog_data_file SET end_snapshot = $2 WHERE catalog_id = $1"
            " AND data_file_id = ANY ($3)",
            mp_v_int(tx->catalog_id), mp_v_int(tx->head), work->ids_value);
-    send_file(tx, work, tx->next_file++);
+    if (work->deleted)
+        MP_SQL(tx->sql,
+               "UPDATE hog_delete_file SET end_snapshot = $2 WHERE catalog_id = $1"
+               " AND data_file_id = ANY ($3) AND end_snapshot IS NULL",
+               mp_v_int(tx->catalog_id), mp_v_int(tx->head), work->ids_value);
+    if (work->made.footer)
+        send_file(tx, work, tx->next_file++);
     MP_SQL(tx->sql, /* C2 */
-           "UPDATE hog_table_stats SET live_files = live_files + 1 - $3,"
-           " live_bytes = live_bytes + $4 WHERE catalog_id = $1 AND table_id = $2",
+           "UPDATE hog_table_stats SET live_rows = live_rows - $5,"
+           " live_files = live_files + $6 - $3, live_bytes = live_bytes + $4"
+           " WHERE catalog_id = $1 AND table_id = $2",
            mp_v_int(tx->catalog_id), mp_v_int(work->group->table_id), mp_v_int(work->group->count),
-           mp_v_int((int64_t)work->joined->bytes - work->bytes));
+           mp_v_int((int64_t)work->made.bytes - work->bytes), mp_v_int(work->deleted),
+           mp_v_int(work->made.footer ? 1 : 0));
     MP_SQL(tx->sql, "DELETE FROM hog_compaction_claim WHERE catalog_id = $1 AND claim_id = $2",
            mp_v_int(tx->catalog_id), mp_v_int(work->claim_id));
     return mp_tx_sync(tx);
@@ -318,77 +270,103 @@ static enum mp_code commit(struct mp_tx *tx, void *context)
 
 static enum mp_group_end end_of(enum mp_code code)
 {
-    return code == MP_REFUSED                            ? MP_GROUP_SCHEMA
-           : code == MP_BAD_DATA || code == MP_NOT_FOUND ? MP_GROUP_INVALID
-                                                         : MP_GROUP_FAILED;
+    switch (code) {
+    case MP_REFUSED:
+        return MP_GROUP_SCHEMA;
+    case MP_BAD_DATA:
+    case MP_NOT_FOUND:
+        return MP_GROUP_INVALID;
+    case MP_FULL:
+        return MP_GROUP_MEMORY;
+    default:
+        return MP_GROUP_FAILED;
+    }
 }
 
-static enum mp_code join_and_commit(struct work *work, int64_t *ret_bytes)
+/* The object, whole in the store before the catalog hears of it. MP_OK and end FAILED: the store
+ * did not take it. */
+static enum mp_code put_object(struct work *work, FILE *spool, struct mp_err *err)
+{
+    enum mp_code code;
+
+    mp_footer_tell(work->group->arena, work->made.footer, work->group->columns, &work->told);
+    work->path = new_path(work->group);
+    code = queue_ticket(work);
+    if (!code && upload(work, spool, work->made.bytes, err))
+        work->result->end = MP_GROUP_FAILED;
+    return code;
+}
+
+static void log_left(const struct work *work, const struct mp_err *err)
+{
+    const struct mp_compact_group *group = work->group;
+    uint32_t fault = work->result->fault;
+    char file[48] = "";
+
+    if (fault < group->count)
+        snprintf(file, sizeof(file), ", because of data file %lld",
+                 (long long)group->files[fault]->file_id);
+    mp_log(group->call->server->log, MP_LOG_WARN, "hoglake.compaction",
+           "%u files of table %lld are left alone%s: %s", group->count, (long long)group->table_id,
+           file, err->text);
+}
+
+static enum mp_code make_and_commit(struct work *work)
 {
     struct mp_compact_group *group = work->group;
-    struct mp_call *call = group->call;
     FILE *spool = tmpfile();
-    struct mp_parquet_joined joined;
     struct mp_err err;
     enum mp_code code;
 
     if (!spool)
         mp_err_set(&err, MP_IO, "no temporary file could be made");
-    code = spool ? join(work, spool, &err, &joined) : MP_IO;
-    if (code) {
-        work->end = end_of(code);
-        goto left;
-    }
-    assert(joined.footer->rows == work->rows); /* the inputs' footers were compared with it */
-    work->joined = &joined;
-    mp_footer_tell(group->arena, joined.footer, group->columns, &work->told);
-    work->path = new_path(group);
-    code = queue_ticket(work);
-    if (code)
-        goto out;
-    code = upload(work, spool, joined.bytes, &err);
-    if (code) {
-        work->end = MP_GROUP_FAILED;
-        goto left;
-    }
-    code = mp_tx_run(call, group->catalog, commit, work);
-    *ret_bytes = (int64_t)joined.bytes;
-    if (code == MP_CHANGED)
-        code = MP_OK;
-    goto out;
-left:
-    mp_log(call->server->log, MP_LOG_WARN, "hoglake.compaction",
-           "%u files of table %lld are left alone: %s", group->count, (long long)group->table_id,
-           err.text);
+    code = spool ? mp_compact_make(group, spool, &err, &work->result->fault, &work->made) : MP_IO;
+    work->result->end = code ? end_of(code) : MP_GROUP_COMPACTED;
+    if (work->result->end == MP_GROUP_FAILED)
+        work->result->fault = UINT32_MAX; /* no file's fault */
     code = MP_OK;
-out:
+    if (work->result->end == MP_GROUP_COMPACTED) {
+        /* the inputs' footers and vectors were compared with the catalog */
+        assert((work->made.footer ? work->made.footer->rows : 0) == work->rows - work->deleted);
+        if (work->made.footer)
+            code = put_object(work, spool, &err);
+    }
+    if (!code && work->result->end != MP_GROUP_COMPACTED)
+        log_left(work, &err);
+    else if (!code)
+        code = mp_tx_run(group->call, group->catalog, commit, work);
+    work->result->bytes = (int64_t)work->made.bytes;
+    work->result->made_file = work->made.footer;
     if (spool)
         fclose(spool);
-    return code;
+    return code == MP_CHANGED ? MP_OK : code;
 }
 
-enum mp_code mp_compact_group(struct mp_compact_group *group, enum mp_group_end *ret_end,
-                              int64_t *ret_bytes)
+enum mp_code mp_compact_group(struct mp_compact_group *group, struct mp_group_result *ret)
 {
-    struct work work = {.group = group, .end = MP_GROUP_CLAIMED};
+    struct mp_group_result result = {.end = MP_GROUP_CLAIMED, .fault = UINT32_MAX};
+    struct work work = {.group = group, .result = &result};
     enum mp_code code;
 
     assert(group->count >= 2);
     for (uint32_t i = 0; i < group->count; i++) {
         work.rows += group->files[i]->records;
+        work.deleted += group->files[i]->vector_rows;
         work.bytes += group->files[i]->request.file_size_bytes;
     }
-    add_ids(group, &work.ids);
+    add_ids(group, &work.ids, &work.vectors);
     work.ids_value = mp_sql_array_value(&work.ids);
+    work.vectors_value = mp_sql_array_value(&work.vectors);
     code = mp_tx_run(group->call, group->catalog, claim, &work);
     mp_sql_give(group->call->server->pool, &group->call->sql);
     if (!code && work.claim_id) {
-        code = join_and_commit(&work, ret_bytes);
-        if (code || work.end != MP_GROUP_COMPACTED)
+        code = make_and_commit(&work);
+        if (code || result.end != MP_GROUP_COMPACTED)
             release(&work);
     }
     if (!code)
-        *ret_end = work.end;
+        *ret = result;
     mp_sql_array_fini(&work.ids);
+    mp_sql_array_fini(&work.vectors);
     return code;
 }

@@ -1,5 +1,7 @@
 /* server/routes/contents.c - what is in a table: files, scan plans, changes, statistics. */
 #include "server/tables.h"
+
+#include "base/base64.h"
 #include "server/routes/routes.h"
 
 #include <stdlib.h>
@@ -216,8 +218,7 @@ static void print_bound(struct mp_buf *out, const char *name, struct mp_arena *a
 
     mp_wire_member(out, name);
     if (json_is_string(text) &&
-        !mp_wire_base64_read(arena, mp_str_n(json_string_value(text), json_string_length(text)),
-                             &bytes))
+        !mp_base64_read(arena, mp_str_n(json_string_value(text), json_string_length(text)), &bytes))
         bytes = (struct mp_str){NULL, 0};
     mp_hog_bound_print(out, place->type, mp_column_scale(place->column), bytes);
 }

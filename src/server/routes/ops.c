@@ -1,5 +1,7 @@
 /* server/routes/ops.c - probes, metrics, information, debugging. */
 #include "server/columns.h"
+
+#include "base/base64.h"
 #include "server/routes/routes.h"
 
 #include <stdio.h>
@@ -38,6 +40,8 @@ enum mp_code mp_route_metrics(struct mp_call *call)
     mp_server_metrics_set(server->metrics, MP_SM_POOL_PENDING, pool.waiting);
     mp_server_metrics_set(server->metrics, MP_SM_POOL_MAX, pool.size);
     mp_server_metrics_set(server->metrics, MP_SM_QUEUED, mp_http_server_queued(server->http));
+    mp_server_metrics_set(server->metrics, MP_SM_BODIES,
+                          (double)mp_http_server_bodies_bytes(server->http));
     call->content_type = "text/plain; version=0.0.4; charset=utf-8";
     mp_server_metrics_print(server->metrics, &call->out);
     return MP_OK;
@@ -131,7 +135,7 @@ enum mp_code mp_route_decode_bound(struct mp_call *call)
         return mp_refuse_invalid(call, "%s", err.text);
     if (mp_hog_types[type].bound == MP_HOG_BOUND_NONE)
         return mp_refuse_invalid(call, "type %s has no bounds", mp_hog_types[type].name);
-    if (!mp_wire_base64_read(&call->arena, value, &bytes))
+    if (!mp_base64_read(&call->arena, value, &bytes))
         return mp_refuse_invalid(call, "value is no base64");
     if (bytes.size > 1024)
         return mp_refuse_invalid(call, "value has more than 1024 bytes");

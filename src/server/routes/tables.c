@@ -1,5 +1,7 @@
 /* server/routes/tables.c - tables: made, read, altered, truncated, dropped. */
 #include "server/tables.h"
+
+#include "base/base64.h"
 #include "server/names.h"
 #include "server/routes/routes.h"
 
@@ -287,10 +289,10 @@ static struct mp_str promoted_bound(struct mp_call *call, const char *text, enum
     struct mp_buf buf = MP_BUF_INIT(64);
     struct mp_str bytes, wide, result;
 
-    if (!text || !mp_wire_base64_read(&call->arena, mp_str_c(text), &bytes) ||
+    if (!text || !mp_base64_read(&call->arena, mp_str_c(text), &bytes) ||
         !mp_hog_bound_promote(&call->arena, from, to, bytes, &wide))
         return (struct mp_str){NULL, 0};
-    mp_wire_base64_print(&buf, wide);
+    mp_base64_print(&buf, wide);
     result = mp_arena_str(&call->arena, mp_buf_str(&buf));
     mp_buf_fini(&buf);
     return result;

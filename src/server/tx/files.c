@@ -1,6 +1,8 @@
 /* server/tx/files.c - data files that come in: their rules, their statistics, their rows.
  * See commit.h. */
 #include "server/names.h"
+
+#include "base/base64.h"
 #include "server/tx/commit.h"
 
 #include <assert.h>
@@ -297,7 +299,7 @@ static void add_base64(struct mp_buf *buf, struct mp_str bytes)
         return;
     }
     mp_buf_add_c(buf, ",\"");
-    mp_wire_base64_print(buf, bytes);
+    mp_base64_print(buf, bytes);
     mp_buf_add_byte(buf, '"');
 }
 

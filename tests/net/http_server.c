@@ -25,6 +25,13 @@ static void handle(void *self, const struct mp_http_request *request, struct mp_
         mp_buf_printf(&ret->body, "%.*s %.*s?%.*s ", MP_STR_ARG(request->method),
                       MP_STR_ARG(request->path), MP_STR_ARG(request->query));
         mp_buf_add_str(&ret->body, request->body);
+    } else if (mp_str_eq(request->path, MP_STR("/read-slowly"))) {
+        static char part[1 << 20];
+
+        CHECK_INT(request->body.size, 900);
+        ret->status = 200;
+        for (int i = 0; i < 32; i++)
+            mp_buf_add(&ret->body, part, sizeof(part));
     } else if (!mp_str_eq(request->method, MP_STR("GET"))) {
         ret->status = 501;
     } else if (mp_str_eq(request->path, MP_STR("/healthz")) && !request->query.size) {
@@ -238,6 +245,131 @@ static void survives_nonsense(void)
     mp_http_server_close(server);
 }
 
+/* --- the memory of bodies --- */
+
+static atomic_uint_least64_t clock_us = 1000000;
+
+static uint64_t stepped_mono_us(void *self)
+{
+    (void)self;
+    return atomic_load(&clock_us);
+}
+
+static const struct mp_env stepped = {.now_mono_us = stepped_mono_us};
+
+static struct mp_http_server *open_bounded(size_t bodies_bytes_max, uint32_t body_ms_max)
+{
+    struct mp_http_server_options options = {.address = "127.0.0.1",
+                                             .threads = 2,
+                                             .body_bytes_max = 1000,
+                                             .bodies_bytes_max = bodies_bytes_max,
+                                             .body_ms_max = body_ms_max,
+                                             .env = &stepped,
+                                             .handle = handle,
+                                             .self = &calls};
+    struct mp_http_server *server = NULL;
+    struct mp_err err = {0};
+
+    CHECK_OK(mp_http_server_open(&options, &err, &server), err);
+    return server;
+}
+
+/* Sends the head of a POST and the first bytes of its body. */
+static int begin(const struct mp_http_server *server, const char *path, int declared, int sent)
+{
+    static char letters[1000];
+    char text[1200];
+    int fd = dial(server);
+
+    memset(letters, 'b', sizeof(letters));
+    snprintf(text, sizeof(text), "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%.*s",
+             path, declared, sent, letters);
+    say(fd, text);
+    return fd;
+}
+
+static void wait_for_bodies(const struct mp_http_server *server, size_t low, size_t high)
+{
+    for (int i = 0; i < 10000; i++) {
+        size_t bytes = mp_http_server_bodies_bytes(server);
+
+        if (bytes >= low && bytes <= high)
+            return;
+        usleep(1000);
+    }
+    test_fail(__FILE__, __LINE__, "bodies hold %zu bytes, not %zu to %zu",
+              mp_http_server_bodies_bytes(server), low, high);
+}
+
+static void bodies_share_one_bound(void)
+{
+    struct mp_http_server *server = open_bounded(1500, 0);
+    unsigned before = atomic_load(&calls);
+    int slow = begin(server, "/echo", 1000, 990), other;
+    struct mp_str answer;
+
+    wait_for_bodies(server, 990, 1000);
+    other = begin(server, "/echo", 700, 700);
+    answer = hear(other, false);
+    CHECK(mp_str_starts(answer, MP_STR("HTTP/1.1 503 ")));
+    CHECK(has(answer, "\r\nRetry-After: 1\r\n"));
+    CHECK_INT(atomic_load(&calls), before); /* the handler did not see it */
+    wait_for_bodies(server, 990, 1000);
+    say(other, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); /* what has no body goes on */
+    CHECK(has(hear(other, false), "\r\n\r\nok "));
+    say(slow, "0123456789");
+    CHECK(mp_str_starts(hear(slow, false), MP_STR("HTTP/1.1 200 ")));
+    wait_for_bodies(server, 0, 0);
+    close(other);
+    other = begin(server, "/echo", 700, 700);
+    CHECK(mp_str_starts(hear(other, false), MP_STR("HTTP/1.1 200 ")));
+    close(other);
+    close(slow);
+    other = begin(server, "/echo", 700, 600);
+    wait_for_bodies(server, 600, 1000);
+    close(other); /* gone in the middle */
+    wait_for_bodies(server, 0, 0);
+    mp_http_server_close(server);
+}
+
+static void a_body_that_trickles_ends(void)
+{
+    struct mp_http_server *server = open_bounded(1500, 1000);
+    unsigned before = atomic_load(&calls);
+    int fd = begin(server, "/echo", 10, 5);
+    struct pollfd closed;
+
+    wait_for_bodies(server, 5, 100);
+    atomic_fetch_add(&clock_us, 1000000); /* the last moment */
+    say(fd, "67890");
+    CHECK(has(hear(fd, false), "\r\n\r\nPOST /echo? bbbbb67890"));
+    close(fd);
+    fd = begin(server, "/echo", 10, 5);
+    wait_for_bodies(server, 5, 100);
+    atomic_fetch_add(&clock_us, 1000001);
+    say(fd, "6");
+    closed = (struct pollfd){.fd = fd, .events = POLLIN};
+    CHECK_INT(poll(&closed, 1, 5000), 1);
+    CHECK(recv(fd, (char[1]){0}, 1, 0) <= 0);
+    wait_for_bodies(server, 0, 0);
+    CHECK_INT(atomic_load(&calls), before + 1);
+    close(fd);
+    mp_http_server_close(server);
+}
+
+static void slow_readers_hold_no_body(void)
+{
+    struct mp_http_server *server = open_bounded(1500, 0);
+    unsigned before = atomic_load(&calls);
+    int fd = begin(server, "/read-slowly", 900, 900); /* 32 MiB: more than sockets take */
+
+    while (atomic_load(&calls) == before)
+        usleep(1000);
+    wait_for_bodies(server, 0, 0);
+    close(fd);
+    mp_http_server_close(server);
+}
+
 static void *close_it(void *server)
 {
     mp_http_server_close(server);
@@ -287,9 +419,15 @@ static void tells_why_it_cannot_listen(void)
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(answers_by_route),           TEST(hands_on_bodies_and_queries),
-        TEST(keeps_a_connection),         TEST(slow_clients_hold_nobody_up),
-        TEST(survives_nonsense),          TEST(finishes_what_runs_when_closed),
+        TEST(answers_by_route),
+        TEST(hands_on_bodies_and_queries),
+        TEST(keeps_a_connection),
+        TEST(slow_clients_hold_nobody_up),
+        TEST(survives_nonsense),
+        TEST(bodies_share_one_bound),
+        TEST(a_body_that_trickles_ends),
+        TEST(slow_readers_hold_no_body),
+        TEST(finishes_what_runs_when_closed),
         TEST(tells_why_it_cannot_listen),
     };
 

@@ -1,0 +1,350 @@
+/* parquet/merge.c - see merge.h. The main line: units of row groups, one column after the other.
+ *
+ *     row groups of the inputs -> unit -> for each column: read, encode -> its chunks
+ *                                      -> the unit's chunks into the file, row group by row group
+ *     units -> footer
+ *
+ * With a sort order there is one unit; its sort columns are read once more in front of all others.
+ * A unit whose rows stand in order already is encoded as it stands.
+ */
+#include "parquet/merge_priv.h"
+
+#include "base/mem.h"
+#include "column/transform.h"
+
+#define GROUP_BYTES ((uint64_t)128 << 20)
+#define BYTES_MAX   ((uint64_t)1 << 30)
+#define MAGIC_BYTES 4u
+
+/* ---- may it be merged? ----------------------------------------------------------------------- */
+
+static enum mp_code check_leaf(const struct mp_parquet_footer *footer, uint32_t leaf,
+                               struct mp_type type, struct mp_err *err)
+{
+    const struct mp_parquet_node *node = &footer->nodes[footer->leaves[leaf]];
+    struct mp_convert convert;
+
+    if (!mp_convert_of(node, type, &convert))
+        return mp_err_set(err, MP_REFUSED,
+                          "column \"%.*s\" of the file has values that its type cannot hold",
+                          (int)(node->name.size < 100 ? node->name.size : 100), node->name.data);
+    return mp_parquet_reader_check(footer, leaf, err);
+}
+
+static enum mp_code check_rows(const struct mp_parquet_merge_input *input, struct mp_err *err)
+{
+    const struct mp_parquet_footer *footer = input->footer;
+    int64_t last;
+
+    if (footer->rows > UINT32_MAX / 2)
+        return mp_err_set(err, MP_REFUSED, "it has %lld rows", (long long)footer->rows);
+    if (input->row_id_leaf == MP_MERGE_NO_LEAF &&
+        (input->row_id_start < 0 ||
+         __builtin_add_overflow(input->row_id_start, footer->rows, &last)))
+        return mp_err_set(err, MP_BAD_DATA, "row ids from %lld on for %lld rows",
+                          (long long)input->row_id_start, (long long)footer->rows);
+    return MP_OK;
+}
+
+enum mp_code mp_parquet_merge_check(const struct mp_parquet_merge_input *input,
+                                    const struct mp_parquet_merge_options *options,
+                                    struct mp_err *err)
+{
+    const struct mp_parquet_footer *footer = input->footer;
+    enum mp_code code = check_rows(input, err);
+
+    for (uint32_t i = 0; i < options->column_count && !code; i++) {
+        int32_t leaf = input->leaves[i];
+
+        assert(leaf < (int32_t)footer->leaf_count);
+        if (leaf != MP_MERGE_NO_LEAF)
+            code = check_leaf(footer, (uint32_t)leaf, options->columns[i].type, err);
+    }
+    if (!code && input->row_id_leaf != MP_MERGE_NO_LEAF)
+        code = check_leaf(footer, (uint32_t)input->row_id_leaf, MP_TYPE(INT64), err);
+    return code;
+}
+
+/* ---- units ----------------------------------------------------------------------------------- */
+
+struct work {
+    struct mp_merge merge;
+    struct mp_arena *arena;
+    uint32_t input_count;
+    uint32_t group_rows; /* rows of a row group to be */
+    struct mp_merge_span *spans;
+    uint32_t span_count;
+    struct mp_merge_unit *units;
+    uint32_t unit_count, group_count; /* of the new file */
+    struct mp_parquet_encoder *encoder;
+    struct mp_parquet_chunk ***chunks; /* column -> row group */
+    struct mp_parquet_field *fields;
+    uint32_t column_count; /* row ids counted */
+};
+
+/* How many rows make about group_bytes. */
+static uint32_t rows_of_group(const struct work *work)
+{
+    const struct mp_parquet_merge_options *options = work->merge.options;
+    double raw = 1, rows = 0, fit;
+
+    for (uint32_t i = 0; i < work->input_count; i++) {
+        const struct mp_parquet_footer *footer = work->merge.inputs[i].footer;
+
+        rows += (double)footer->rows;
+        for (uint32_t group = 0; group < footer->group_count; group++)
+            for (uint32_t leaf = 0; leaf < footer->leaf_count; leaf++)
+                raw += (double)footer->groups[group].chunks[leaf].raw_bytes;
+    }
+    fit = (double)(options->group_bytes ? options->group_bytes : GROUP_BYTES) * rows / raw;
+    return fit < 1 ? 1 : fit < MP_MERGE_GROUP_ROWS_MAX ? (uint32_t)fit : MP_MERGE_GROUP_ROWS_MAX;
+}
+
+/* Adds a row group to the last unit, or begins one. */
+static enum mp_code add_span(struct work *work, const struct mp_merge_span *span, uint64_t rows,
+                             struct mp_err *err)
+{
+    struct mp_merge_unit *unit = work->unit_count ? &work->units[work->unit_count - 1] : NULL;
+    bool one = work->merge.options->sort_count > 0;
+
+    if (!unit || (!one && unit->rows + rows > work->group_rows)) {
+        unit = &work->units[work->unit_count++];
+        unit->spans = &work->spans[work->span_count];
+    }
+    if (rows > UINT32_MAX / 2 - unit->rows)
+        return mp_err_set(err, MP_REFUSED, "more than %u rows", UINT32_MAX / 2);
+    work->spans[work->span_count++] = *span;
+    unit->span_count++;
+    unit->rows += (uint32_t)rows;
+    return MP_OK;
+}
+
+static uint32_t groups_of(const struct work *work, const struct mp_merge_unit *unit)
+{
+    return unit->rows / work->group_rows + (unit->rows % work->group_rows != 0);
+}
+
+static enum mp_code make_units(struct work *work, struct mp_err *err)
+{
+    uint32_t groups = 0;
+    enum mp_code code = MP_OK;
+
+    for (uint32_t i = 0; i < work->input_count; i++)
+        groups += work->merge.inputs[i].footer->group_count;
+    work->spans = mp_arena_take(work->arena, (groups + 1) * sizeof(*work->spans));
+    work->units = mp_arena_take(work->arena, (groups + 1) * sizeof(*work->units));
+    work->group_rows = rows_of_group(work);
+    for (uint32_t i = 0; i < work->input_count; i++) {
+        const struct mp_parquet_merge_input *input = &work->merge.inputs[i];
+        struct mp_merge_span span = {.input = i};
+
+        for (span.group = 0; span.group < input->footer->group_count && !code; span.group++) {
+            uint64_t rows = (uint64_t)input->footer->groups[span.group].rows;
+            uint64_t left = mp_merge_rows_left(input, span.first_row, rows);
+
+            if (left)
+                code = add_span(work, &span, left, err);
+            span.first_row += rows;
+        }
+    }
+    for (uint32_t i = 0; i < work->unit_count; i++)
+        work->group_count += groups_of(work, &work->units[i]);
+    return code;
+}
+
+/* ---- sort ------------------------------------------------------------------------------------ */
+
+static bool in_order(const struct mp_cut *cut)
+{
+    for (uint32_t i = 0; i < cut->files[0].count; i++)
+        if (cut->files[0].rows[i] != i)
+            return false;
+    return true;
+}
+
+/* Gives the order of the unit's rows in cut; files[0].rows NULL: as they are. */
+static enum mp_code sort_unit(struct work *work, const struct mp_merge_unit *unit,
+                              struct mp_err *err, struct mp_cut *ret)
+{
+    const struct mp_parquet_merge_options *options = work->merge.options;
+    struct mp_schema schema = {.sort = options->sort, .sort_count = options->sort_count};
+    struct mp_column *columns = mp_alloc_array(options->column_count, sizeof(*columns));
+    uint32_t count = 0;
+    enum mp_code code = MP_OK;
+
+    for (uint32_t i = 0; i < options->column_count && !code; i++) {
+        bool sorts = false;
+
+        for (uint32_t k = 0; k < options->sort_count; k++)
+            sorts |= options->sort[k].field_id == options->columns[i].field_id;
+        if (!sorts)
+            continue;
+        code = mp_merge_column_read(&work->merge, unit, i, err, &columns[count]);
+        count += !code;
+    }
+    if (!code)
+        code = mp_cut_columns(work->arena, columns, count, &schema, unit->rows, err, ret);
+    while (count)
+        mp_merge_column_fini(&work->merge, &columns[--count]);
+    mp_free(columns);
+    if (!code && ret->files[0].rows && in_order(ret))
+        ret->files[0].rows = NULL;
+    return code;
+}
+
+/* ---- encode and write ------------------------------------------------------------------------ */
+
+static enum mp_code encode_column(struct work *work, const struct mp_merge_unit *unit,
+                                  const struct mp_parquet_cut *cut, uint32_t column,
+                                  uint32_t first_group, struct mp_err *err)
+{
+    struct mp_parquet_chunk **chunks = work->chunks[column] + first_group;
+    struct mp_column read;
+    enum mp_code code = mp_merge_column_read(&work->merge, unit, column, err, &read);
+
+    if (code)
+        return code;
+    code = mp_parquet_encode(work->encoder, work->merge.pool, &read, cut, err, chunks);
+    mp_merge_column_fini(&work->merge, &read);
+    return code;
+}
+
+/* The unit's row groups, whole: from here on only what the footer needs of them stays. */
+static enum mp_code write_unit(struct work *work, const struct mp_merge_unit *unit,
+                               uint32_t first_group, const struct mp_parquet_output *output,
+                               struct mp_err *err)
+{
+    enum mp_code code = MP_OK;
+
+    for (uint32_t group = first_group; group < first_group + groups_of(work, unit); group++)
+        for (uint32_t column = 0; column < work->column_count && !code; column++)
+            code = mp_parquet_chunk_write(work->chunks[column][group], output, err);
+    return code;
+}
+
+static enum mp_code merge_unit(struct work *work, const struct mp_merge_unit *unit,
+                               uint32_t first_group, const struct mp_parquet_output *output,
+                               struct mp_err *err)
+{
+    struct mp_cut sorted = {0};
+    struct mp_parquet_rows rows = {.count = unit->rows};
+    struct mp_parquet_cut cut = {&rows, 1, work->group_rows};
+    enum mp_code code = MP_OK;
+
+    if (work->merge.options->sort_count)
+        code = sort_unit(work, unit, err, &sorted);
+    if (sorted.count)
+        rows.rows = sorted.files[0].rows;
+    for (uint32_t column = 0; column < work->column_count && !code; column++)
+        code = encode_column(work, unit, &cut, column, first_group, err);
+    if (!code)
+        code = write_unit(work, unit, first_group, output, err);
+    mp_cut_fini(&sorted);
+    return code;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static enum mp_code write_footer(struct work *work, const struct mp_parquet_output *output,
+                                 struct mp_err *err, struct mp_parquet_merged *ret)
+{
+    struct mp_parquet_file *file = mp_parquet_file_new(
+        work->fields, work->column_count, work->group_count, work->merge.options->created_by);
+    struct mp_str tail = file->pieces[file->piece_count - 1], footer;
+    enum mp_code code = output->write(output->context, tail, err);
+
+    if (!code) {
+        assert(tail.size >= file->footer_bytes + MP_PARQUET_TAIL_BYTES);
+        footer = mp_arena_str(work->arena, mp_str_n(tail.data + tail.size - MP_PARQUET_TAIL_BYTES -
+                                                        file->footer_bytes,
+                                                    file->footer_bytes));
+        ret->rows = file->rows;
+        ret->bytes = file->bytes;
+        code = mp_parquet_footer_read(work->arena, footer, file->bytes, err, &ret->footer);
+    }
+    mp_parquet_file_free(file);
+    return code;
+}
+
+static void make_fields(struct work *work)
+{
+    const struct mp_parquet_merge_options *options = work->merge.options;
+
+    work->fields = mp_arena_take(work->arena, work->column_count * sizeof(*work->fields));
+    work->chunks = mp_arena_take(work->arena, work->column_count * sizeof(*work->chunks));
+    for (uint32_t i = 0; i < work->column_count; i++) {
+        bool ids = i == options->column_count;
+
+        work->chunks[i] =
+            mp_arena_take(work->arena, (work->group_count + 1) * sizeof(**work->chunks));
+        work->fields[i] = (struct mp_parquet_field){
+            .name = ids ? options->row_id_name : options->columns[i].name,
+            .type = mp_merge_type(&work->merge, i),
+            .field_id = ids ? options->row_id_field_id : options->columns[i].field_id,
+            .chunks = work->chunks[i],
+        };
+    }
+}
+
+static enum mp_code write_file(struct work *work, const struct mp_parquet_output *output,
+                               struct mp_err *err, struct mp_parquet_merged *ret)
+{
+    uint32_t group = 0;
+    enum mp_code code = output->write(output->context, mp_str_n("PAR1", MAGIC_BYTES), err);
+
+    for (uint32_t i = 0; i < work->unit_count && !code; i++) {
+        code = merge_unit(work, &work->units[i], group, output, err);
+        group += groups_of(work, &work->units[i]);
+    }
+    return code ? code : write_footer(work, output, err, ret);
+}
+
+enum mp_code mp_parquet_merge(struct mp_arena *arena, const struct mp_parquet_merge_input *inputs,
+                              uint32_t count, const struct mp_parquet_merge_options *options,
+                              const struct mp_parquet_output *output, struct mp_err *err,
+                              uint32_t *ret_input, struct mp_parquet_merged *ret)
+{
+    struct mp_parquet_options encoding = {.codec = options->codec, .level = options->level};
+    struct work work = {
+        .merge = {.inputs = inputs,
+                  .options = options,
+                  .bytes_max = options->bytes_max ? options->bytes_max : BYTES_MAX},
+        .arena = arena,
+        .input_count = count,
+        .column_count = options->column_count + 1,
+    };
+    struct mp_parquet_merged made = {0};
+    enum mp_code code = MP_OK;
+
+    for (uint32_t i = 0; i < count && !code; i++) {
+        work.merge.fault = i;
+        code = mp_parquet_merge_check(&inputs[i], options, err);
+    }
+    if (code)
+        goto out;
+    work.merge.fault = UINT32_MAX;
+    work.merge.pool = mp_segment_pool_new(1 << 20);
+    work.merge.reader = mp_parquet_reader_new(work.merge.bytes_max);
+    work.encoder = mp_parquet_encoder_new(&encoding);
+    code = make_units(&work, err);
+    if (code)
+        goto out;
+    make_fields(&work);
+    if (work.group_count)
+        code = write_file(&work, output, err, &made);
+    if (!code)
+        *ret = made;
+out:
+    if (code && work.merge.fault != UINT32_MAX)
+        mp_err_add(err, "input %u", work.merge.fault);
+    if (code)
+        mp_err_add(err, "merge of %u files", count);
+    *ret_input = code ? work.merge.fault : UINT32_MAX;
+    for (uint32_t column = 0; work.chunks && column < work.column_count; column++)
+        for (uint32_t group = 0; group < work.group_count; group++)
+            mp_parquet_chunk_free(work.chunks[column][group]);
+    mp_parquet_encoder_free(work.encoder);
+    mp_parquet_reader_free(work.merge.reader);
+    mp_segment_pool_free(work.merge.pool);
+    return code;
+}

@@ -1,0 +1,74 @@
+/* parquet/merge.h - several Parquet files -> one, decoded and encoded again.
+ *
+ * For what a join (join.h) refuses: rows that are deleted, rows that are to be sorted, files of
+ * other schemas than the new file's, row groups that are too small. The new file has the columns
+ * that are asked for, each taken from the leaf of every input that the caller names, widened where
+ * the leaf's type is narrower, null where an input has none; and one more column, the row ids,
+ * as its last. Statistics, bounds and page indexes are the writer's (writer.h).
+ *
+ * Order      the inputs' rows in their order; with sort fields by these, ties in that order, nulls
+ *            as asked, NaN behind all numbers.
+ * Row groups whole row groups of the inputs are put together up to group_bytes (before compression)
+ *            and MP_MERGE_GROUP_ROWS_MAX rows; larger ones are cut. So memory is one column of a
+ * row group, decoded, its compressed chunks, a page of the input and, where a column is gathered, 8
+ * bytes a row. With a sort order all rows are one such unit: one column of all inputs, decoded, and
+ * the whole new file, compressed. Errors     MP_REFUSED: an input holds what is not read or what
+ * its column cannot hold. MP_BAD_DATA: an input contradicts itself. MP_FULL: more than bytes_max
+ * were needed. Where it was an input's fault, ret_input is its number.
+ */
+#ifndef MP_PARQUET_MERGE_H
+#define MP_PARQUET_MERGE_H
+
+#include "column/schema.h"
+#include "parquet/footer.h"
+#include "parquet/writer.h"
+
+#define MP_MERGE_GROUP_ROWS_MAX (1u << 20)
+
+enum { MP_MERGE_NO_LEAF = -1 };
+
+struct mp_parquet_merge_input {
+    const struct mp_parquet_footer *footer;
+    struct mp_str bytes;     /* the whole file */
+    const int32_t *leaves;   /* column -> leaf of this file, or MP_MERGE_NO_LEAF: nulls */
+    const uint64_t *deleted; /* bit a row of the file; NULL: none */
+    int32_t row_id_leaf;     /* MP_MERGE_NO_LEAF: ids count up from row_id_start */
+    int64_t row_id_start;
+};
+
+struct mp_parquet_merge_column {
+    struct mp_str name;
+    struct mp_type type;
+    int32_t field_id;
+};
+
+struct mp_parquet_merge_options {
+    const struct mp_parquet_merge_column *columns;
+    uint32_t column_count;
+    const struct mp_sort_field *sort;
+    uint32_t sort_count;
+    struct mp_str created_by, row_id_name;
+    int32_t row_id_field_id;
+    enum mp_codec codec;
+    int level;
+    uint64_t group_bytes; /* 0: 128 MiB */
+    uint64_t bytes_max;   /* 0: 1 GiB */
+};
+
+struct mp_parquet_merged {
+    const struct mp_parquet_footer *footer; /* of the new file, read back; NULL: no row is left */
+    uint64_t rows, bytes;
+};
+
+/* Whether an input can be merged into these columns, as far as its footer tells. */
+enum mp_code mp_parquet_merge_check(const struct mp_parquet_merge_input *input,
+                                    const struct mp_parquet_merge_options *options,
+                                    struct mp_err *err);
+/* Checks every input and merges. After a failure what was written is no file; where no row is left
+ * nothing is written. The new footer is in arena. *ret_input UINT32_MAX: no input's fault. */
+enum mp_code mp_parquet_merge(struct mp_arena *arena, const struct mp_parquet_merge_input *inputs,
+                              uint32_t count, const struct mp_parquet_merge_options *options,
+                              const struct mp_parquet_output *output, struct mp_err *err,
+                              uint32_t *ret_input, struct mp_parquet_merged *ret);
+
+#endif

@@ -1,0 +1,56 @@
+/* parquet/reader.h - one column chunk of a Parquet file: bytes in, values out. No I/O.
+ *
+ * A chunk is read from its first row to its last, some rows at a time, whatever its pages, so that
+ * memory is one page, the chunk's dictionary and one batch:
+ *
+ *     new -> (open -> next until it gives no rows)* -> free
+ *
+ * What is read   flat leaves (no lists; a leaf of the root, or of groups that are required); data
+ *                pages V1 and V2; PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, RLE (booleans),
+ *                DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY and
+ *                BYTE_STREAM_SPLIT; no codec, snappy, gzip, zstd and lz4_raw. Checksums of pages
+ *                are checked where they stand. The rest (nested leaves, BIT_PACKED levels, lzo,
+ *                brotli, Hadoop's lz4, encryption) is refused.
+ * Errors         MP_REFUSED: a form that is not read. MP_BAD_DATA: the bytes contradict themselves
+ *                or the footer; no length or count in them is used before it was checked.
+ *                MP_FULL: a page above page_bytes_max. The text names column, row group and page.
+ * Threads        a reader belongs to one thread at a time.
+ * After          Parquet format 2.11: "Data Pages", "Encodings", "Compression".
+ */
+#ifndef MP_PARQUET_READER_H
+#define MP_PARQUET_READER_H
+
+#include "parquet/footer.h"
+
+#define MP_PARQUET_BATCH_ROWS 1024u
+
+/* Some rows of a chunk; lent until the next call. */
+struct mp_parquet_batch {
+    uint32_t rows;              /* 0: the chunk has no more */
+    uint32_t values;            /* rows that are not null */
+    const uint64_t *validity;   /* bit r & 63 of word r / 64; bits past rows are zero */
+    const char *fixed;          /* values side by side as PLAIN has them; a BOOLEAN is one byte */
+    const struct mp_str *texts; /* values of a BYTE_ARRAY; fixed is NULL then */
+};
+
+struct mp_parquet_reader;
+
+/* page_bytes_max: a page that is larger before compression is refused; 0: 1 GiB. */
+struct mp_parquet_reader *mp_parquet_reader_new(uint64_t page_bytes_max);
+/* No-op on NULL. */
+void mp_parquet_reader_free(struct mp_parquet_reader *reader);
+/* Whether the leaf is of a form that can be read, as far as the footer tells. MP_REFUSED: no. */
+enum mp_code mp_parquet_reader_check(const struct mp_parquet_footer *footer, uint32_t leaf,
+                                     struct mp_err *err);
+/* Begins the chunk of a leaf. Borrows footer and chunk (the chunk's bytes, `bytes` of them from
+ * `start` on) until the next open. */
+enum mp_code mp_parquet_reader_open(struct mp_parquet_reader *reader,
+                                    const struct mp_parquet_footer *footer, uint32_t group,
+                                    uint32_t leaf, struct mp_str chunk, struct mp_err *err);
+/* Gives the next rows, at most MP_PARQUET_BATCH_ROWS. */
+enum mp_code mp_parquet_reader_next(struct mp_parquet_reader *reader, struct mp_err *err,
+                                    struct mp_parquet_batch *ret);
+/* Bytes of a value of a leaf in a batch; 0: texts. */
+uint32_t mp_parquet_leaf_width(const struct mp_parquet_node *leaf);
+
+#endif
