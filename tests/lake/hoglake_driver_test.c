@@ -352,6 +352,18 @@ static void a_reading_is_good_for_a_quarter_of_the_retention(void)
     }
 }
 
+static void after_a_refresh_the_table_is_read_again(void)
+{
+    static const struct http_step steps[] = {
+        CATALOG(""), TABLE(7, ID, ), FOREVER, {.body = TABLE_TEXT(UUID2, 9, ID, )}};
+
+    OPEN(steps, "", 0);
+    CHECK_STR(resolved()->uuid, MP_STR(UUID));
+    lake->driver->refresh(lake);
+    CHECK_STR(resolved()->uuid, MP_STR(UUID2));
+    over(4);
+}
+
 static void a_layout_that_is_as_wanted(void)
 {
     static const struct http_step steps[] = {
@@ -1239,6 +1251,7 @@ int main(int argc, char **argv)
         TEST(a_table_is_read_as_it_is),
         TEST(a_table_that_is_not_there),
         TEST(a_reading_is_good_for_a_quarter_of_the_retention),
+        TEST(after_a_refresh_the_table_is_read_again),
         TEST(a_layout_that_is_as_wanted),
         TEST(what_a_layout_lacks_is_declared_in_one_alter),
         TEST(another_layout_stops_with_both_printed),
