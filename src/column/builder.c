@@ -270,6 +270,11 @@ bool mp_builder_put(struct mp_batch *batch, struct mp_builder *builder,
 
     if (builder->pinned)
         builder->kinds |= (uint8_t)(1u << field->kind);
+    if (builder->lane == MP_LANE_TEXT &&
+        (field->kind == MP_JSON_STRING || field->kind == MP_JSON_NESTED)) {
+        mp_builder_put_text(batch, builder, field->text); /* most values of events */
+        return true;
+    }
     if (builder->type.id == MP_TYPE_NONE)
         join_lane(batch, builder, lane_for(field->kind));
     switch (builder->lane) {

@@ -245,6 +245,20 @@ static enum mp_code merge_unit(struct work *work, const struct mp_merge_unit *un
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
+/* What the footer does not tell, such as NaNs and the bounds beside them. */
+static const struct mp_column_stats *copy_stats(struct mp_arena *arena,
+                                                const struct mp_parquet_file *file)
+{
+    struct mp_column_stats *stats = mp_arena_take(arena, file->stats_count * sizeof(*stats));
+
+    for (uint32_t i = 0; i < file->stats_count; i++) {
+        stats[i] = file->stats[i];
+        stats[i].min = mp_arena_str(arena, stats[i].min);
+        stats[i].max = mp_arena_str(arena, stats[i].max);
+    }
+    return stats;
+}
+
 static enum mp_code write_footer(struct work *work, const struct mp_parquet_output *output,
                                  struct mp_err *err, struct mp_parquet_merged *ret)
 {
@@ -258,6 +272,7 @@ static enum mp_code write_footer(struct work *work, const struct mp_parquet_outp
         footer = mp_arena_str(work->arena, mp_str_n(tail.data + tail.size - MP_PARQUET_TAIL_BYTES -
                                                         file->footer_bytes,
                                                     file->footer_bytes));
+        ret->stats = copy_stats(work->arena, file);
         ret->rows = file->rows;
         ret->bytes = file->bytes;
         code = mp_parquet_footer_read(work->arena, footer, file->bytes, err, &ret->footer);

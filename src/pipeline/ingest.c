@@ -94,14 +94,19 @@ static int64_t published(struct mp_pipeline *p, const struct mp_part *part)
     return offset;
 }
 
-/* Lag by what the client has heard, also while nothing gets published. */
+/* Lag by what the client has heard, and age of what is published, also while nothing is. */
 static void set_lag(struct mp_pipeline *p)
 {
     for (uint32_t i = 0; i < p->part_count; i++) {
         struct mp_source_watermark mark = {.partition = p->parts[i].id};
+        int64_t published_ms;
 
         p->source->driver->watermarks_seen(p->source, &mark, 1);
         mp_status_lag(p, mark.partition, mark.high, published(p, &p->parts[i]));
+        pthread_mutex_lock(&p->lock);
+        published_ms = p->parts[i].published_ms;
+        pthread_mutex_unlock(&p->lock);
+        mp_status_freshness(p, mark.partition, published_ms);
     }
 }
 

@@ -24,6 +24,7 @@ struct mp_part {
     bool lost;            /* its position left the log; sought again, see ingest.c */
     int64_t start, next;  /* first offset not handed over; next to be taken */
     int64_t timestamp_ms; /* of the newest record taken */
+    int64_t published_ms; /* of the newest record published, -1: none yet; under the lock */
     int64_t epoch;        /* of our claim, for the mirror's marker */
     int64_t lowest,
         highest; /* of what was taken: its first and last record with a value; -1 none */
@@ -114,7 +115,7 @@ struct mp_pipeline {
     struct mp_json *json;
     struct mp_keep *keep; /* NULL: every record is kept */
     struct mp_filter *drop;
-    struct mp_part *parts; /* ascending ids */
+    struct mp_part *parts; /* ascending ids; the array changes under the lock only */
     uint32_t part_count;
     struct mp_batch *batch, *quarantine;
     uint64_t rewinds;        /* how often what was taken was dropped, to be read again */
@@ -254,13 +255,15 @@ void mp_status_flushed(const struct mp_publish *publish, double seconds);
 
 /* Bytes of the pool that hold columns, not compressed chunks. */
 size_t mp_status_column_bytes(struct mp_pipeline *p);
+/* Sets the age of a partition's newest published record; -1: there is none. */
+void mp_status_freshness(struct mp_pipeline *p, int32_t partition, int64_t published_ms);
 
 /* Sets a partition's lag: from what is published to the end of the log; high -1: not known. */
 void mp_status_lag(struct mp_pipeline *p, int32_t partition, int64_t high, int64_t published);
 
 /* pipeline.c */
 
-/* The partition of that id, if it is ours, else NULL; ingest's thread. */
+/* The partition of that id, if it is ours, else NULL; ingest's thread, or under the lock. */
 struct mp_part *mp_pipeline_part(struct mp_pipeline *p, int32_t id);
 /* Sets the marker by which our offsets in the source's store are known: epoch and next offset. */
 void mp_pipeline_mark(struct mp_arena *arena, struct mp_source_offset *offset, int64_t epoch);
