@@ -306,6 +306,20 @@ struct mp_job *mp_job_new(struct mp_pipeline *p, struct mp_part *parts, uint32_t
     return job;
 }
 
+/* Takes over what is new, now and then. Where the lake keeps no offsets a plan may have to be
+ * carried out for that, which publish must not be in the middle of. */
+static enum mp_code look_for_partitions(struct mp_pipeline *p, struct mp_err *err)
+{
+    uint64_t now = mp_now_mono_us(p->world.env);
+    enum mp_code code;
+
+    if (now - p->parts_asked_us <= (uint64_t)PARTS_MS * 1000 ||
+        (!p->lake->driver->offsets_in_lake && !publish_idle(p)))
+        return MP_OK;
+    code = mp_start_partitions(p, err);
+    return code && !err->retriable ? code : MP_OK;
+}
+
 /* Gives the batch to publish and makes the next one. *ret_rewound: what was taken was dropped, its
  * ranges are read again. */
 static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, bool *ret_rewound,
@@ -314,6 +328,8 @@ static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, bool *
     struct mp_job *job;
     enum mp_code code = wait_for(p, publish_idle, ret_rewound, err);
 
+    if (!code && !*ret_rewound && !p->lake->driver->offsets_in_lake)
+        code = look_for_partitions(p, err); /* publish may never be idle otherwise */
     if (code || *ret_rewound)
         return code;
     job = mp_job_new(p, p->parts, p->part_count, trigger);
@@ -468,11 +484,9 @@ static enum mp_code turn(struct mp_pipeline *p, bool *ret_end, struct mp_err *er
         return code;
     if (trigger)
         return hand_over(p, trigger, &rewound, err);
-    if (now - p->parts_asked_us > (uint64_t)PARTS_MS * 1000) {
-        code = mp_start_partitions(p, err);
-        if (code && !err->retriable)
-            return code;
-    }
+    code = look_for_partitions(p, err);
+    if (code)
+        return code;
     if (held_bytes(p) > budget_bytes(p) && !publish_idle(p)) {
         serve(p);
         return MP_OK;

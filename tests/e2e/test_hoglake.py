@@ -218,3 +218,23 @@ def test_load_keeps_its_plan_in_a_state_file(hog_lake, tmp_path):
         code, out, err = services.millpond_once(env, "load", "--state", state, path)
         assert code == 0, out + err
         hog_lake.check_numbers(range(want))
+
+
+def test_load_once_more_and_a_state_that_is_gone(hog_lake, tmp_path):
+    path, state = str(tmp_path / "in.ndjson"), str(tmp_path / "state.json")
+    with open(path, "w") as out:
+        out.write("\n".join(numbered(0, 1000)) + "\n")
+    env = {key: value for key, value in hog_lake.env().items() if value is not None}
+
+    def load(*arguments):
+        return services.millpond_once(env, "load", "--state", state, *arguments, path)
+
+    assert load()[0] == 0
+    assert load("--again")[0] == 0
+    assert hog_lake.rows() == 2000
+    assert load()[0] == 0  # goes on where the newer one ended
+    assert hog_lake.rows() == 2000
+    os.unlink(state)
+    code, out, err = load()
+    assert code == 4 and "MILLPOND_HOGLAKE_LOST_OFFSETS" in out + err, out + err
+    assert hog_lake.rows() == 2000

@@ -107,6 +107,7 @@ static void what_others_write_is_no_plan(void)
 static void what_is_not_understood_is_not_taken_for_none(void)
 {
 #define HEAD "mpplan1 " KEY " " UUID " "
+    static const char nul[] = "mpplan1 " KEY " 0e0b\0c8e 0 1 0 0 1 0";
     static const char *const texts[] = {
         "mpplan",
         "mpplan2 " KEY,
@@ -141,6 +142,7 @@ static void what_is_not_understood_is_not_taken_for_none(void)
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         if (mp_plan_read(&arena, 0, mp_str_c(texts[i]), &plan) != MP_PLAN_UNREADABLE)
             test_fail(__FILE__, __LINE__, "read: %s", texts[i]);
+    CHECK_INT(mp_plan_read(&arena, 0, mp_str_n(nul, sizeof(nul) - 1), &plan), MP_PLAN_UNREADABLE);
     CHECK_INT(mp_plan_read(&arena, 0, mp_str_c(HEAD "0 9223372036854775807 0 0 1 0"), &plan),
               MP_PLAN_FOUND);
 }

@@ -429,6 +429,36 @@ static void a_frozen_owner_cannot_complete_a_void_plan(void)
     world_close(&world);
 }
 
+/* A partition that is new to a running process has a plan beside its offset. */
+static void a_plan_is_settled_while_running(void)
+{
+    struct actor running, other;
+    struct mp_err err;
+
+    world_open(&world, 1, 1); /* its log goes on */
+    world_add(&world, 0, 10);
+    world.options.flush_bytes = 1; /* after every poll */
+    running = actor_of(ACTOR_FREEZES, ACTOR_APPEND, 1);
+    actor_start(&running);
+    CHECK(actor_wait(&running));
+    mp_fake_log_partitions(world.log, 2);
+    world_add(&world, 1, 20);
+    other = actor_of(ACTOR_DIES, ACTOR_APPEND, 1);
+    other.ordinal = 1;
+    other.replica_count = 2;
+    CHECK(actor_run(&other, &err) != MP_OK); /* which of its threads saw its death first */
+    CHECK_INT(mp_fake_commit_count(world.catalog), 0);
+    world_add(&world, 0, 300);
+    mp_fake_log_end(world.log);
+    atomic_fetch_add(&world.slept_us, UINT64_C(31) * 1000000); /* time to look for new ones */
+    actor_thaw(&running);
+    CHECK_INT(actor_join(&running), MP_OK);
+    check_end(0, 310);
+    check_end(1, 20);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_WRITTEN, NULL), 330);
+    world_close(&world);
+}
+
 static void a_refused_commit_is_read_again_and_its_files_named(void)
 {
     struct mp_err err;
@@ -520,6 +550,7 @@ int main(int argc, char **argv)
         TEST(without_owners_it_goes_on_as_well),
         TEST(a_frozen_owner_doubles_nothing),
         TEST(a_frozen_owner_cannot_complete_a_void_plan),
+        TEST(a_plan_is_settled_while_running),
         TEST(a_refused_commit_is_read_again_and_its_files_named),
         TEST(a_refusal_after_a_lost_answer_doubles_nothing),
         TEST(a_flush_that_takes_too_long_has_failed_and_is_kept),
