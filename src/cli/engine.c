@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 enum {
-    ALIVE_MS_MAX = 480000,
-    HOGLAKE_ADMISSION_MS = 30000, /* so long a commit may wait in the server for its lock */
+    ALIVE_MS_MAX = 480000,    /* also of one flush, where a destination bounds it */
+    ADMISSION_MS_MAX = 30000, /* a hoglake server lets a commit wait for its turn so long */
 };
 
 struct mp_engine {
@@ -97,6 +97,7 @@ static struct mp_pipeline *pipeline_of(struct mp_engine *engine)
         [MP_UNSETTLED_SKIP] = MP_PIPELINE_SKIP,
     };
     const struct mp_config *config = engine->config;
+    const struct mp_config_hoglake *hoglake = &config->hoglake;
     struct mp_pipeline_options options = {
         .topic = engine->options.topic,
         .table = config->table,
@@ -119,12 +120,9 @@ static struct mp_pipeline *pipeline_of(struct mp_engine *engine)
         .outage_ms_max = config->outage_ms_max,
         .reset = config->kafka.reset == MP_RESET_LATEST ? MP_PIPELINE_LATEST : MP_PIPELINE_EARLIEST,
         .offsets_from_source = config->ducklake.offsets_from == MP_OFFSETS_FROM_KAFKA,
-        .attempts_max = config->hoglake.attempts_max,
-        .flush_ms_max = config->hoglake.flush_ms_max,
-        .plan_age_s_max = config->hoglake.plan_age_s_max,
-        .unsure_ms = config->hoglake.request_ms_max + HOGLAKE_ADMISSION_MS,
-        .unsettled = unsettled[config->hoglake.unsettled_plan],
-        .lost_offsets_reset = config->hoglake.lost_offsets_reset,
+        .plan_age_s_max = hoglake->plan_age_s_max,
+        .unsettled = unsettled[hoglake->unsettled_plan],
+        .lost_offsets_reset = hoglake->lost_offsets_reset,
         .until_end = engine->options.until_end,
         .from_start = engine->options.from_start,
     };
@@ -132,6 +130,11 @@ static struct mp_pipeline *pipeline_of(struct mp_engine *engine)
                                       engine->options.open_whole_source ? door_whole_source : NULL};
     struct mp_pipeline_world world = {&engine->env, engine->log, engine->metrics, engine->health};
 
+    if (config->destination == MP_DESTINATION_HOGLAKE) {
+        options.attempts_max = hoglake->attempts_max;
+        options.flush_ms_max = ALIVE_MS_MAX;
+        options.unsure_ms = hoglake->request_ms_max + ADMISSION_MS_MAX;
+    }
     return mp_pipeline_new(&options, &doors, &world);
 }
 

@@ -1,7 +1,7 @@
 /* json/json_priv.h - the inner door: the scanner, and how its stages hand on.
  *
  *     json.c      front door: trims white space, calls the two stages, names the fault
- *     index.h     stage one: closing quotes, escapes, UTF-8   (avx2, neon, portable)
+ *     index.h     stage one: closing quotes, escapes, UTF-8   (avx512, avx2, neon, portable)
  *     walk.c      stage two: the grammar, top-level fields, nested values
  *     keys.c      names of keys      number.c  numbers      text.c  escapes and compact text
  *     diagnose.c  says what is wrong and where, byte by byte, once a stage has refused

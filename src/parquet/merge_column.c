@@ -164,7 +164,7 @@ static enum mp_code add_batch(struct build *build, const struct mp_parquet_batch
 
 static enum mp_code check_bytes(const struct mp_merge *merge, struct mp_err *err)
 {
-    uint64_t bytes = mp_segment_pool_bytes(merge->pool) + merge->held;
+    uint64_t bytes = mp_segment_pool_bytes(merge->pool);
 
     if (bytes > merge->bytes_max)
         return mp_err_set(err, MP_FULL, "%llu bytes are needed at once, at most %llu may be",

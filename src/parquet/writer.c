@@ -69,18 +69,9 @@ static uint32_t count_pieces(const struct file *file)
         for (uint32_t field = 0; field < file->field_count; field++) {
             const struct mp_parquet_chunk *chunk = chunk_of(file, group, field);
 
-            count += (chunk->dictionary.size != 0) + chunk->page_count;
+            count += chunk->part_count;
         }
     return count;
-}
-
-static struct mp_str *put_chunk(struct mp_str *at, const struct mp_parquet_chunk *chunk)
-{
-    if (chunk->dictionary.size)
-        *at++ = mp_str_n(chunk->dictionary.data, chunk->dictionary.size);
-    for (uint32_t i = 0; i < chunk->page_count; i++)
-        *at++ = mp_str_n(chunk->pages[i].data, chunk->pages[i].size);
-    return at;
 }
 
 /* Lays the chunks out; gives the offset behind the last one. */
@@ -96,7 +87,8 @@ static uint64_t lay_out(struct file *file, struct mp_str *pieces)
 
             place_of(file, group, field)->offset = offset;
             offset += chunk->bytes;
-            at = put_chunk(at, chunk);
+            memcpy(at, chunk->parts, chunk->part_count * sizeof(*at));
+            at += chunk->part_count;
         }
     assert(at == pieces + file->door.piece_count - 1);
     return offset;
@@ -124,7 +116,7 @@ static void write_indexes(struct file *file, uint64_t offset)
             struct place *place = place_of(file, group, field);
 
             place->offset_index = offset + tail->size;
-            mp_index_offsets(chunk, place->offset + chunk->dictionary.size, tail);
+            mp_index_offsets(chunk, place->offset + chunk->dictionary_bytes, tail);
             place->offset_index_bytes = (uint32_t)(offset + tail->size - place->offset_index);
         }
 }
@@ -190,7 +182,7 @@ static void write_encodings(struct mp_thrift *thrift, bool indexed)
 static void write_column_meta(struct mp_thrift *thrift, const struct mp_parquet_field *field,
                               const struct mp_parquet_chunk *chunk, const struct place *place)
 {
-    bool indexed = chunk->dictionary.size != 0;
+    bool indexed = chunk->dictionary_bytes != 0;
 
     mp_thrift_struct(thrift, 3);
     mp_thrift_i32(thrift, 1, mp_layout_of(chunk->type).physical);
@@ -201,7 +193,7 @@ static void write_column_meta(struct mp_thrift *thrift, const struct mp_parquet_
     mp_thrift_i64(thrift, 5, chunk->rows);
     mp_thrift_i64(thrift, 6, (int64_t)chunk->raw_bytes);
     mp_thrift_i64(thrift, 7, (int64_t)chunk->bytes);
-    mp_thrift_i64(thrift, 9, (int64_t)(place->offset + chunk->dictionary.size));
+    mp_thrift_i64(thrift, 9, (int64_t)(place->offset + chunk->dictionary_bytes));
     if (indexed)
         mp_thrift_i64(thrift, 11, (int64_t)place->offset);
     write_statistics(thrift, chunk);

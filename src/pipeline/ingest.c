@@ -36,8 +36,7 @@ static uint64_t budget_bytes(const struct mp_pipeline *p)
 
 static uint64_t held_bytes(struct mp_pipeline *p)
 {
-    return mp_segment_pool_bytes(p->pool) + atomic_load(&p->compressed_bytes) +
-           mp_batch_own_bytes(p->batch);
+    return mp_segment_pool_bytes(p->pool) + mp_batch_own_bytes(p->batch);
 }
 
 struct mp_batch *mp_ingest_batch(struct mp_pipeline *p)
@@ -113,7 +112,7 @@ static void set_lag(struct mp_pipeline *p)
 
 static void set_memory(struct mp_pipeline *p)
 {
-    mp_metric_set(p->world.metrics, MP_M_MEMORY, "columns", (double)mp_segment_pool_bytes(p->pool));
+    mp_metric_set(p->world.metrics, MP_M_MEMORY, "columns", (double)mp_status_column_bytes(p));
     mp_metric_set(p->world.metrics, MP_M_MEMORY, "compressed",
                   (double)atomic_load(&p->compressed_bytes));
     mp_metric_set(p->world.metrics, MP_M_MEMORY, "keys", (double)mp_json_key_bytes(p->json));

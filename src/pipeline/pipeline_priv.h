@@ -90,6 +90,7 @@ struct mp_publish {
     struct mp_lake_result result;
     bool unsure; /* an earlier attempt of the commit may have landed */
     uint64_t began_us;
+    int64_t began_wall_us;
 };
 
 /* What publish answers; read and cleared by ingest. */
@@ -142,9 +143,9 @@ struct mp_pipeline {
     uint32_t refused_count;
     struct mp_arena live_arena; /* the table as last seen, for new batches */
     struct mp_schema live;
-    bool live_known;           /* there is a table */
-    uint64_t publish_moved_us; /* last sign of life of publish */
-    atomic_size_t compressed_bytes;
+    bool live_known;                /* there is a table */
+    uint64_t publish_moved_us;      /* last sign of life of publish */
+    atomic_size_t compressed_bytes; /* of chunks; they lie in the pool */
     struct mp_pipeline_counts counts;
     struct mp_status_flush {
         int64_t wall_us, snapshot;
@@ -254,6 +255,8 @@ void mp_status_flushed(const struct mp_publish *publish, double seconds);
 
 /* Sets the age of a partition's newest published record; -1: there is none. */
 void mp_status_freshness(struct mp_pipeline *p, int32_t partition, int64_t published_ms);
+/* Bytes of the pool that hold columns, not compressed chunks. */
+size_t mp_status_column_bytes(struct mp_pipeline *p);
 
 /* Sets a partition's lag: from what is published to the end of the log; high -1: not known. */
 void mp_status_lag(struct mp_pipeline *p, int32_t partition, int64_t high, int64_t published);

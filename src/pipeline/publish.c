@@ -557,6 +557,7 @@ static struct mp_publish publish_of(struct mp_pipeline *p, struct mp_job *job)
                   .round_ms_max = p->options.flush_ms_max,
                   .round_since_us = now},
         .began_us = now,
+        .began_wall_us = mp_now_wall_us(p->world.env),
     };
 }
 

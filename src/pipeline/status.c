@@ -49,6 +49,13 @@ void mp_status_freshness(struct mp_pipeline *p, int32_t partition, int64_t publi
                   (double)(mp_now_wall_us(p->world.env) / 1000 - published_ms) / 1000);
 }
 
+size_t mp_status_column_bytes(struct mp_pipeline *p)
+{
+    size_t packed = atomic_load(&p->compressed_bytes), all = mp_segment_pool_bytes(p->pool);
+
+    return all > packed ? all - packed : 0; /* less: chunks are just being freed */
+}
+
 static void count_rescued(struct mp_pipeline *p, const struct mp_job *job)
 {
     uint64_t total = 0;
@@ -227,7 +234,7 @@ void mp_pipeline_print_status(struct mp_pipeline *p, struct mp_buf *ret)
                   p->counts.rescued, p->counts.json_bytes, p->counts.parquet_bytes, p->counts.files,
                   p->counts.flushes);
     mp_buf_printf(ret, ",\"memory_bytes\":{\"columns\":%zu,\"compressed\":%zu}",
-                  mp_segment_pool_bytes(p->pool), (size_t)atomic_load(&p->compressed_bytes));
+                  mp_status_column_bytes(p), (size_t)atomic_load(&p->compressed_bytes));
     mp_buf_add_c(ret, ",\"last_flushes\":[");
     flushes = p->flush_count < RING ? p->flush_count : RING;
     for (uint64_t i = 0; i < flushes; i++) {

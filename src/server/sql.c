@@ -85,7 +85,8 @@ struct mp_sql_pool_state mp_sql_pool_state(struct mp_sql_pool *pool)
 }
 
 /* Plans are made once a statement and must stay good while tables grow from nothing: every
- * statement has an index to go by, so indexes are what the planner shall take. */
+ * statement and every join has an index to go by, so indexes are what the planner shall take, and
+ * the planner is told nothing of what columns hold (migrations/002_plans.sql). */
 static enum mp_code set_up(struct mp_sql_pool *pool, struct mp_sql *sql, struct mp_err *err)
 {
     char lock_ms[16];
@@ -95,7 +96,10 @@ static enum mp_code set_up(struct mp_sql_pool *pool, struct mp_sql *sql, struct 
                "SELECT set_config('lock_timeout', $1, false),"
                " set_config('plan_cache_mode', 'force_generic_plan', false),"
                " set_config('enable_seqscan', 'off', false),"
+               " set_config('enable_hashjoin', 'off', false),"
+               " set_config('enable_mergejoin', 'off', false),"
                " set_config('jit', 'off', false),"
+               " set_config('work_mem', '32MB', false),"
                " set_config('synchronous_commit', $2, false)",
                (const struct mp_pg_value[]){
                    {mp_str_c(lock_ms), MP_PG_TEXT},

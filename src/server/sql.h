@@ -41,6 +41,11 @@ enum mp_code mp_sql_take(struct mp_sql_pool *pool, struct mp_err *err, struct mp
  * closed. No-op on NULL. */
 void mp_sql_give(struct mp_sql_pool *pool, struct mp_sql **sql);
 
+/* For statements: the number column is null, said so that no partial index is taken for it. Where
+ * nothing is known of a column the planner thinks that hardly any row is null, and a partial index
+ * of such rows nearly empty; what finds the row is then looked at as a filter. */
+#define MP_SQL_NULL(column) "coalesce(" column ", 0) = 0"
+
 /* --- values --- */
 
 struct mp_v {

@@ -12,19 +12,18 @@ never end the program. Ends with "N passed, N failed".
 import datetime as dt
 import decimal
 import functools
-import json
 import math
 import os
 import random
 import struct
 import subprocess
 import sys
-import tempfile
-import traceback
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from judge_tools import as_float32, ask, check, equal, run, text
 
 TOOL, RANDOM = sys.argv[1:3]
 FILES = int(sys.argv[3]) if len(sys.argv) > 3 else 100
@@ -33,38 +32,11 @@ CODECS = ["none", "snappy", "gzip", "zstd", "lz4"]
 DECIMAL, UTC = decimal.Decimal, dt.timezone.utc
 
 
-class Failed(Exception):
-    pass
-
-
-def check(condition, *what):
-    if not condition:
-        raise Failed(" ".join(str(part) for part in what))
-
-
-def equal(got, want, *what):
-    if got != want and isinstance(got, list) and isinstance(want, list):
-        at = next((i for i, pair in enumerate(zip(got, want)) if pair[0] != pair[1]), None)
-        check(False, *what, "have", len(got), "not", len(want)) if at is None else \
-            check(False, *what, "differ at", at, repr(got[at])[:200], "not", repr(want[at])[:200])
-    check(got == want, *what, "is", repr(got)[:300], "not", repr(want)[:300])
-
-
 def tool(*arguments):
-    done = subprocess.run([TOOL] + [str(part) for part in arguments], capture_output=True)
-    check(done.returncode == 0, "the tool ended with", done.returncode, done.stderr[-2000:])
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def text(hexed):
-    return bytes.fromhex(hexed).decode() if isinstance(hexed, str) else ""
+    return ask(TOOL, *arguments)
 
 
 # ---- values of every physical type, and their bytes -----------------------------------------
-def as_float32(value):
-    return struct.unpack("<f", struct.pack("<f", value))[0]
-
-
 def some_bytes(r):
     return r.randbytes(r.choice([0, 1, 2, 9, 40, 300]))
 
@@ -444,24 +416,10 @@ def refused_merges(directory, _):
 
 
 def main():
-    passed = failed = 0
-    tests = ([(one_file, seed) for seed in range(FILES)] +
-             [(one_of_duckdb, seed) for seed in range(6)] +
-             [(one_of_ours, seed) for seed in range(1, 1 + FILES // 5)] + [(refusals, 0)] +
-             [(one_merge, seed) for seed in range(FILES)] + [(refused_merges, 0)])
-    for test, seed in tests:
-        with tempfile.TemporaryDirectory() as directory:
-            try:
-                test(directory, seed)
-                passed += 1
-            except Failed as failure:
-                failed += 1
-                print("%s(%d): %s" % (test.__name__, seed, failure), flush=True)
-            except Exception:
-                failed += 1
-                print("%s(%d): %s" % (test.__name__, seed, traceback.format_exc()), flush=True)
-    print("%d passed, %d failed" % (passed, failed))
-    return 1 if failed or not passed else 0
+    return run([(one_file, seed) for seed in range(FILES)] +
+               [(one_of_duckdb, seed) for seed in range(6)] +
+               [(one_of_ours, seed) for seed in range(1, 1 + FILES // 5)] + [(refusals, 0)] +
+               [(one_merge, seed) for seed in range(FILES)] + [(refused_merges, 0)])
 
 
 if __name__ == "__main__":

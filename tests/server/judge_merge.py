@@ -181,6 +181,19 @@ def test_nothing_is_left_of_files_whose_rows_are_all_deleted(lake):
     assert len(visible(lake)) == 50
 
 
+def test_bounds_beside_nans_are_kept(lake):
+    fields = [("id", 1, pa.int64()), ("s", 2, pa.string()), ("f", 3, pa.float64())]
+    for i in range(5):
+        lake.register(write(lake, fields, [{"id": 2 * i, "f": float("nan")},
+                                           {"id": 2 * i + 1, "f": i - 2.5}, {"id": 100 + i}]))
+    merged_rows = lake.compact()
+    assert merged_rows["files_in"] == 5, merged_rows
+    stats = lake.scan("?include=column_stats")[0]["data_file"]["column_stats"]
+    assert (bound(stats, 3, "lower_bound"), bound(stats, 3, "upper_bound")) == (-2.5, 1.5), stats
+    assert stats[2]["nan_count"] == 5 and stats[2]["null_count"] == 5, stats
+    assert "nan_count" not in stats[0], stats
+
+
 def test_a_target_of_a_vector_is_gone_after_compaction(lake):
     for _ in range(5):
         lake.append(10)

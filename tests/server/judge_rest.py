@@ -5,6 +5,7 @@ Every case is a function test_*(server); they share one server unless they start
 Arguments choose cases by a part of their name. HOGLAKED_SEED repeats a run of the fuzzers.
 """
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import os
@@ -19,6 +20,7 @@ import urllib.parse
 import uuid
 
 import hoglaked
+import pg_proxy
 import services
 
 SEED = int(os.environ.get("HOGLAKED_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
@@ -103,6 +105,7 @@ def test_request_ids_are_echoed_or_made(server):
 def test_openapi_lists_what_is_served(server):
     """Each listed operation has a route, and every route of the table is listed."""
     text = hoglaked.request(server.url + "/openapi.yaml")[1]
+    assert text == open(os.path.join(services.TOP, "src/server/openapi.yaml")).read()
     listed, path = set(), None
     for line in text.split("components:")[0].splitlines():
         if line.startswith("  /"):
@@ -577,6 +580,17 @@ def under_load(server, disturb, writers=6):
         made, snapshots = load.result()
     paths = check_history(server, catalog, table, 10 * len(snapshots))
     assert paths == {p for writer in made for p in writer.paths}
+    halves = DB.query("hoglake", """
+        SELECT s.snapshot_id FROM hog_snapshot s JOIN hog_catalog c USING (catalog_id)
+        WHERE c.name = %s AND s.snapshot_id > 2 AND (1, 1, 1) IS DISTINCT FROM (
+            (SELECT count(*) FROM hog_snapshot_change x
+             WHERE (x.catalog_id, x.snapshot_id) = (s.catalog_id, s.snapshot_id)),
+            (SELECT count(*) FROM hog_commit_receipt x
+             WHERE (x.catalog_id, x.snapshot_id) = (s.catalog_id, s.snapshot_id)),
+            (SELECT count(*) FROM hog_data_file x
+             WHERE (x.catalog_id, x.begin_snapshot) = (s.catalog_id, s.snapshot_id)))""",
+                      catalog[len("/catalogs/"):])
+    assert not halves, "half commits: %s" % halves[:5]
 
 
 def test_backends_killed_at_commit(server):
@@ -587,6 +601,70 @@ def test_backends_killed_at_commit(server):
                 " WHERE application_name = 'hoglaked' AND state = 'active' LIMIT 1) a")[0][0], 20,
                 "a backend at work", 0.001)
     under_load(server, disturb)
+
+
+def outcomes(server):
+    """What became of commits whose connection was lost, as the server counts it."""
+    text = hoglaked.request(server.url + "/metrics")[1]
+    return {outcome: int(float(count)) for outcome, count in re.findall(
+        r'^hoglake_commit_outcomes_total\{outcome="(\w+)"\} (\S+)$', text, re.M)}
+
+
+def through_proxy(**settings):
+    """A server whose connections can be cut at a COMMIT; gives (server, proxy)."""
+    @contextlib.contextmanager
+    def made():
+        with pg_proxy.proxy(DB.port) as proxy, hoglaked.started(
+                "postgresql://127.0.0.1:%d/hoglake?sslmode=disable&gssencmode=disable" % proxy.port,
+                HOGLAKE_HYDRATOR_INTERVAL_MS="0", **settings) as server:
+            yield server, proxy
+    return made()
+
+
+def test_connections_cut_at_commit_are_followed_up(_):
+    with through_proxy() as (server, proxy):
+        catalog, table, _ = lake(server)
+        for turn in range(50):
+            body = prepared(catalog)
+            proxy.arm("after" if turn % 2 else "before")
+            made = ok(server, "POST", catalog + "/commit/prepared", body)
+            assert made["snapshot_id"] == 3 + turn and proxy.cuts == turn + 1, (turn, made)
+            receipt = ok(server, "GET", catalog + "/commit/receipts/" + body["idempotency_key"])
+            assert receipt["snapshot_id"] == made["snapshot_id"]
+            assert ok(server, "POST", catalog + "/commit/prepared", body) == made
+        assert outcomes(server) == {"committed": 25, "not_committed": 25}, outcomes(server)
+        assert check_history(server, catalog, table, 500)
+        for turn in range(10):  # what makes a snapshot without a receipt is followed up as well
+            proxy.arm("after" if turn % 2 else "before")
+            altered = ok(server, "POST", table + "/alter", {"ops": [
+                {"op": "set_table_comment", "comment": str(turn)}]})
+            assert altered["snapshot_id"] == 53 + turn and altered["comment"] == str(turn), altered
+        assert outcomes(server) == {"committed": 30, "not_committed": 30}, outcomes(server)
+
+
+def test_replays_after_an_unknown_outcome(_):
+    """The server may not follow up: it says that it does not know, and the replay is told."""
+    with through_proxy(HOGLAKE_DB_RECOVERY_MS="0") as (server, proxy):
+        catalog, table, _ = lake(server)
+        for turn in range(20):
+            body = prepared(catalog)
+            proxy.arm("after" if turn % 2 else "before")
+            refused(server, 500, "internal_error", "POST", catalog + "/commit/prepared", body)
+            receipt, _ = call(server, "GET", catalog + "/commit/receipts/" + body["idempotency_key"])
+            assert receipt == (200 if turn % 2 else 404), (turn, receipt)
+            assert ok(server, "POST", catalog + "/commit/prepared", body)["snapshot_id"] == 3 + turn
+        check_history(server, catalog, table, 200)
+
+
+def test_connections_cut_at_commit_under_load(_):
+    with through_proxy() as (server, proxy):
+        def disturb():
+            for turn in range(50):
+                proxy.arm("after" if turn % 2 else "before")
+                services.wait_until(lambda: proxy.cuts == turn + 1, 20, "a commit comes", 0.001)
+        under_load(server, disturb)
+        found = outcomes(server)
+        assert found["committed"] == found["not_committed"] == 25 and len(found) == 2, found
 
 
 def test_postgres_restarted_under_load(server):

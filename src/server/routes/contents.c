@@ -428,6 +428,19 @@ static enum mp_code check_scan_size(struct mp_call *call, const struct scan_opti
     return MP_OK;
 }
 
+#define SCAN(stats, join)                                                                          \
+    "SELECT " FILE_COLUMNS ", d.delete_file_id, d.path, d.delete_count, d.file_size_bytes,"        \
+    " d.begin_snapshot, " stats ", CASE WHEN $4 THEN f.split_offsets END"                          \
+    " FROM hog_data_file f LEFT JOIN hog_delete_file d ON d.catalog_id = f.catalog_id"             \
+    " AND d.data_file_id = f.data_file_id AND " VISIBLE("d") join                                  \
+        " WHERE f.catalog_id = $1 AND f.table_id = $2 AND " VISIBLE(                               \
+            "f") " ORDER BY f.row_id_start, f.data_file_id"
+
+static const char scan_files[] = SCAN("NULL", "");
+static const char scan_with_stats[] = SCAN("s.stats", " LEFT JOIN hog_file_stats s"
+                                                      " ON s.catalog_id = f.catalog_id"
+                                                      " AND s.data_file_id = f.data_file_id");
+
 enum mp_code mp_route_scan(struct mp_call *call)
 {
     enum { DELETE = FILE_COLUMN_COUNT, STATS = DELETE + 5, SPLITS };
@@ -444,19 +457,10 @@ enum mp_code mp_route_scan(struct mp_call *call)
         code = mp_table_definition(call, call->sql, at.catalog_id, at.snapshot, &table);
     if (code)
         return code;
-    number = MP_SQL(
-        call->sql,
-        "SELECT " FILE_COLUMNS ", d.delete_file_id, d.path, d.delete_count,"
-        " d.file_size_bytes, d.begin_snapshot,"
-        " CASE WHEN $4 THEN s.stats END, CASE WHEN $5 THEN f.split_offsets END"
-        " FROM hog_data_file f LEFT JOIN hog_delete_file d"
-        " ON d.catalog_id = f.catalog_id AND d.data_file_id = f.data_file_id"
-        " AND " VISIBLE("d") " LEFT JOIN hog_file_stats s ON $4 AND s.catalog_id = f.catalog_id"
-                             " AND s.data_file_id = f.data_file_id"
-                             " WHERE f.catalog_id = $1 AND f.table_id = $2 AND " VISIBLE(
-                                 "f") " ORDER BY f.row_id_start, f.data_file_id",
-        mp_v_int(at.catalog_id), mp_v_int(table.table_id), mp_v_int(at.snapshot),
-        mp_v_bool(options.stats), mp_v_bool(options.splits));
+    number = mp_sql_send(call->sql, options.stats ? scan_with_stats : scan_files,
+                         (const struct mp_v[]){mp_v_int(at.catalog_id), mp_v_int(table.table_id),
+                                               mp_v_int(at.snapshot), mp_v_bool(options.splits)},
+                         4);
     code = mp_sql_sync(call->sql, &call->err);
     if (!code)
         code = check_scan_size(call, &options, &table, mp_sql_rows(call->sql, number));

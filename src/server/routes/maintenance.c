@@ -51,14 +51,15 @@ enum mp_code mp_route_rehydrate(struct mp_call *call)
     code = mp_at_read(call, &at);
     if (code)
         return code;
-    number = MP_SQL(call->sql,
-                    "UPDATE hog_data_file f SET stats_state = 'pending' WHERE f.catalog_id = $1"
-                    " AND f.stats_state = 'failed' AND f.end_snapshot IS NULL AND ($2 IS NULL OR"
-                    " EXISTS (SELECT 1 FROM hog_table_version v JOIN hog_namespace n"
-                    " USING (catalog_id, namespace_id) WHERE v.catalog_id = $1"
-                    " AND v.table_id = f.table_id AND v.end_snapshot IS NULL AND n.name = $2"
-                    " AND v.name = $3))",
-                    mp_v_int(at.catalog_id), mp_v_text(namespace_name), mp_v_text(table));
+    number = MP_SQL(
+        call->sql,
+        "UPDATE hog_data_file f SET stats_state = 'pending' WHERE f.catalog_id = $1"
+        " AND f.stats_state = 'failed' AND f.end_snapshot IS NULL AND ($2 IS NULL OR"
+        " EXISTS (SELECT 1 FROM hog_table_version v JOIN hog_namespace n"
+        " USING (catalog_id, namespace_id) WHERE v.catalog_id = $1"
+        " AND v.table_id = f.table_id AND " MP_SQL_NULL("v.end_snapshot") " AND n.name = $2"
+                                                                          " AND v.name = $3))",
+        mp_v_int(at.catalog_id), mp_v_text(namespace_name), mp_v_text(table));
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;

@@ -22,19 +22,27 @@ static const char list_partitions[] =
     "  (avg(f.file_size_bytes))::bigint AS mean, sum(f.record_count)::bigint AS rows,"
     "  max(f.begin_snapshot) AS last, count(d.delete_file_id) AS vectors"
     "  FROM hog_data_file f LEFT JOIN hog_delete_file d ON d.catalog_id = f.catalog_id"
-    "   AND d.data_file_id = f.data_file_id AND d.end_snapshot IS NULL"
-    "  WHERE f.catalog_id = $1 AND f.table_id = $2 AND f.end_snapshot IS NULL"
-    "  GROUP BY f.spec_id, f.partition_values)"
-    " SELECT g.spec_id, (SELECT json_agg(json_build_object('raw', v.value, 'decoded', v.value)"
-    "  ORDER BY v.n) FROM unnest(g.partition_values) WITH ORDINALITY AS v(value, n)),"
-    " g.files, g.small, g.bytes, g.small_bytes, g.mean, g.vectors, g.rows, g.last,"
-    " count(*) OVER () FROM g"
-    " ORDER BY CASE $3 WHEN 2 THEN g.files WHEN 3 THEN g.small WHEN 4 THEN g.small"
-    "  WHEN 5 THEN g.bytes WHEN 6 THEN g.mean WHEN 7 THEN g.vectors WHEN 8 THEN g.rows"
-    "  WHEN 9 THEN g.last WHEN -2 THEN -g.files WHEN -3 THEN -g.small WHEN -4 THEN -g.small"
-    "  WHEN -5 THEN -g.bytes WHEN -6 THEN -g.mean WHEN -7 THEN -g.vectors WHEN -8 THEN -g.rows"
-    "  WHEN -9 THEN -g.last END, CASE WHEN $3 <> -1 THEN g.partition_values END,"
-    " g.partition_values DESC LIMIT $5 OFFSET $6";
+    "   AND d.data_file_id = f.data_file_id AND " MP_SQL_NULL(
+        "d.end_snapshot") "  WHERE f.catalog_id = $1 AND f.table_id = $2 AND f.end_snapshot IS NULL"
+                          "  GROUP BY f.spec_id, f.partition_values)"
+                          " SELECT g.spec_id, (SELECT json_agg(json_build_object('raw', v.value, "
+                          "'decoded', v.value)"
+                          "  ORDER BY v.n) FROM unnest(g.partition_values) WITH ORDINALITY AS "
+                          "v(value, n)),"
+                          " g.files, g.small, g.bytes, g.small_bytes, g.mean, g.vectors, g.rows, "
+                          "g.last,"
+                          " count(*) OVER () FROM g"
+                          " ORDER BY CASE $3 WHEN 2 THEN g.files WHEN 3 THEN g.small WHEN 4 THEN "
+                          "g.small"
+                          "  WHEN 5 THEN g.bytes WHEN 6 THEN g.mean WHEN 7 THEN g.vectors WHEN 8 "
+                          "THEN g.rows"
+                          "  WHEN 9 THEN g.last WHEN -2 THEN -g.files WHEN -3 THEN -g.small WHEN "
+                          "-4 THEN -g.small"
+                          "  WHEN -5 THEN -g.bytes WHEN -6 THEN -g.mean WHEN -7 THEN -g.vectors "
+                          "WHEN -8 THEN -g.rows"
+                          "  WHEN -9 THEN -g.last END, CASE WHEN $3 <> -1 THEN g.partition_values "
+                          "END,"
+                          " g.partition_values DESC LIMIT $5 OFFSET $6";
 
 static enum mp_code order_of(struct mp_call *call, int64_t *ret)
 {
@@ -194,23 +202,25 @@ enum mp_code mp_route_partition_stats(struct mp_call *call)
     if (code)
         return code;
     limit = limit > LIMIT_MAX ? LIMIT_MAX : limit;
-    number =
-        MP_SQL(call->sql,
-               "SELECT n.name, v.name, t.table_uuid, f.spec_id,"
-               " (SELECT json_agg(json_build_object('value', p.value) ORDER BY p.n)"
-               "  FROM unnest(f.partition_values) WITH ORDINALITY AS p(value, n)), count(*),"
-               " count(*) FILTER (WHERE f.file_size_bytes < $4), sum(f.file_size_bytes)::bigint,"
-               " coalesce(sum(f.file_size_bytes) FILTER (WHERE f.file_size_bytes < $4), 0)::bigint,"
-               " avg(f.file_size_bytes)::bigint"
-               " FROM hog_table_version v JOIN hog_table t USING (catalog_id, table_id)"
-               " JOIN hog_namespace n USING (catalog_id, namespace_id)"
-               " JOIN hog_data_file f USING (catalog_id, table_id)"
-               " WHERE v.catalog_id = $1 AND v.end_snapshot IS NULL AND f.end_snapshot IS NULL"
-               " AND ($2 IS NULL OR n.name = $2) AND ($3 IS NULL OR v.name = $3)"
-               " GROUP BY n.name, v.name, t.table_uuid, f.spec_id, f.partition_values"
-               " ORDER BY 7 DESC, 6 DESC LIMIT $5",
-               mp_v_int(at.catalog_id), mp_v_text(namespace_name), mp_v_text(table),
-               mp_v_int(SMALL_BYTES), mp_v_int(limit + 1));
+    number = MP_SQL(
+        call->sql,
+        "SELECT n.name, v.name, t.table_uuid, f.spec_id,"
+        " (SELECT json_agg(json_build_object('value', p.value) ORDER BY p.n)"
+        "  FROM unnest(f.partition_values) WITH ORDINALITY AS p(value, n)), count(*),"
+        " count(*) FILTER (WHERE f.file_size_bytes < $4), sum(f.file_size_bytes)::bigint,"
+        " coalesce(sum(f.file_size_bytes) FILTER (WHERE f.file_size_bytes < $4), 0)::bigint,"
+        " avg(f.file_size_bytes)::bigint"
+        " FROM hog_table_version v JOIN hog_table t USING (catalog_id, table_id)"
+        " JOIN hog_namespace n USING (catalog_id, namespace_id)"
+        " JOIN hog_data_file f USING (catalog_id, table_id)"
+        " WHERE v.catalog_id = $1 AND " MP_SQL_NULL(
+            "v.end_snapshot") " AND f.end_snapshot IS NULL"
+                              " AND ($2 IS NULL OR n.name = $2) AND ($3 IS NULL OR v.name = $3)"
+                              " GROUP BY n.name, v.name, t.table_uuid, f.spec_id, "
+                              "f.partition_values"
+                              " ORDER BY 7 DESC, 6 DESC LIMIT $5",
+        mp_v_int(at.catalog_id), mp_v_text(namespace_name), mp_v_text(table), mp_v_int(SMALL_BYTES),
+        mp_v_int(limit + 1));
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;
