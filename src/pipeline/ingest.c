@@ -454,7 +454,6 @@ static enum mp_code poll_once(struct mp_pipeline *p, uint64_t arrow_bytes, uint3
     struct mp_records records;
     enum mp_code code;
 
-    mp_keep_renew(p);
     code = p->source->driver->poll(p->source, poll_records(p, arrow_bytes), wait_ms, err, &records);
     if (code)
         return source_fault(p, err);
@@ -462,6 +461,7 @@ static enum mp_code poll_once(struct mp_pipeline *p, uint64_t arrow_bytes, uint3
         mp_retry_over(&p->source_retry);
         mp_health_part(p->world.health, MP_HEALTH_SOURCE, NULL);
     }
+    mp_keep_renew(p); /* after the wait: what came later than a list is judged by it */
     take_records(p, &records);
     *ret_end = records.end && p->options.until_end;
     for (uint32_t i = 0; i < records.lost_count && !code; i++)

@@ -208,7 +208,8 @@ struct mp_job *mp_job_new(struct mp_pipeline *p, struct mp_part *parts, uint32_t
 struct mp_keep *mp_keep_new(const struct mp_filter_options *options);
 /* No-op on NULL. */
 void mp_keep_free(struct mp_keep *keep);
-/* Puts the list in force that set_keep left; ingest's thread, between polls. */
+/* Puts the list in force that set_keep left; ingest's thread, between a poll and its
+ * records. */
 void mp_keep_renew(struct mp_pipeline *p);
 /* Adds the last poll's matches to the metrics; ingest's thread. */
 void mp_keep_count(struct mp_pipeline *p);
