@@ -180,9 +180,9 @@ static enum mp_code read_span(struct build *build, const struct mp_merge_span *s
     struct mp_parquet_reader *reader = build->merge->reader;
     struct mp_parquet_batch batch;
     uint64_t row = span->first_row;
-    enum mp_code code = mp_parquet_reader_open(
-        reader, footer, span->group, (uint32_t)leaf,
-        mp_str_n(build->input->bytes.data + chunk->start, (size_t)chunk->bytes), err);
+    enum mp_code code =
+        mp_parquet_reader_open(reader, footer, span->group, (uint32_t)leaf,
+                               mp_parquet_chunk_in(build->input->bytes, chunk), err);
 
     do {
         if (!code)

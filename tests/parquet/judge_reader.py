@@ -415,11 +415,36 @@ def refused_merges(directory, _):
             "--bytes-max", 100000)
 
 
+def damaged_merges(directory, seed):
+    """Any byte of a file may be another, its footer's too: refused or merged, the tool goes on."""
+    r = random.Random(seed)
+    columns = [("c%d" % i, name, i + 1) for i, name in enumerate(r.sample(list(TARGETS), 6))]
+    asked = ["%d:%s:%s" % (number, target, name) for name, target, number in columns]
+    path, bad = os.path.join(directory, "in-0.parquet"), os.path.join(directory, "bad")
+    told, out = [], os.path.join(directory, "out")
+    while len(told) < 20:
+        merge_input(directory, r, 0, columns, 0)
+        with open(path, "rb") as file:
+            data = bytearray(file.read())
+        footer = len(data) - 8 - struct.unpack("<I", data[-8:-4])[0]
+        for _ in range(r.choice([1, 2, 5])):
+            at = r.randrange(footer if r.random() < 0.7 else 4, len(data) - 8)
+            data[at] = r.choice([0, 1, 0x7f, 0x80, 0xff, data[at] ^ 1 << r.randrange(8)])
+        with open(bad, "wb") as file:
+            file.write(data)
+        tool("values", bad)
+        told += tool("merge", out, "--sort", r.randrange(1, 7), *asked, "--", bad)
+        if "error" not in told[-1] and told[-1]["rows"]:
+            tool("values", out)
+    check(any("error" in answer for answer in told), "no damage was seen")
+
+
 def main():
     return run([(one_file, seed) for seed in range(FILES)] +
                [(one_of_duckdb, seed) for seed in range(6)] +
                [(one_of_ours, seed) for seed in range(1, 1 + FILES // 5)] + [(refusals, 0)] +
-               [(one_merge, seed) for seed in range(FILES)] + [(refused_merges, 0)])
+               [(one_merge, seed) for seed in range(FILES)] + [(refused_merges, 0)] +
+               [(damaged_merges, seed) for seed in range(1 + FILES // 20)])
 
 
 if __name__ == "__main__":

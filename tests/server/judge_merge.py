@@ -13,6 +13,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -201,6 +202,21 @@ def test_a_target_of_a_vector_is_gone_after_compaction(lake):
     merged(lake)
     status, answer, _ = delete(lake, [(file, [1])], head)
     assert (status, answer["error"]) == (409, "commit_conflict"), (status, answer)
+
+
+def test_vectors_go_with_their_files(lake):
+    for _ in range(6):
+        lake.append(10)
+    deleted(lake, *((file, [2, 3]) for file in lake.files()))
+    merged(lake)
+    lake.ok("PATCH", lake.catalog + "/options", {"snapshot_retention_seconds": 1})
+    time.sleep(1.5)  # what is there becomes older than that
+    lake.append()
+    for task in ("expire", "cleanup"):
+        lake.ok("POST", lake.catalog + "/maintenance/%s?batch=1000" % task)
+    kept = {"s3://%s/%s" % (BUCKET, key) for key in lake.s3.keys(BUCKET, lake.prefix)}
+    assert kept == {f["path"] for f in lake.files()}, kept
+    assert len(visible(lake)) == 58
 
 
 def test_vectors_that_lie_are_left_alone(lake):
