@@ -12,6 +12,7 @@ import os
 import random
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -118,6 +119,15 @@ def test_openapi_lists_what_is_served(server):
         asked = re.sub(r"\{[a-z_]+\}", str(uuid.UUID(int=7)), path)
         status, answer, _ = hoglaked.request(server.url + asked, method, {} if method != "GET" else None)
         assert status != 405 and "nothing at this path" not in str(answer), (method, path, answer)
+
+
+def test_docs_list_every_setting(_):
+    """Name, default and meaning, as the program prints them where nothing is set."""
+    text = subprocess.run([hoglaked.HOGLAKED, "--settings"], env={}, capture_output=True, text=True, check=True).stdout
+    printed = [re.fullmatch(r"(\w+)=(.*?)  # (.*)", line).groups() for line in text.splitlines()]
+    with open(os.path.join(services.TOP, "docs/hoglaked.md")) as docs:
+        listed = re.findall(r"^\| `(HOGLAKE_\w+)` \| (?:`(.*?)`)? ?\| (.*) \|$", docs.read(), re.M)
+    assert [(n, "" if v == "(hidden)" else v, m) for n, v, m in printed] == listed, set(printed) ^ set(listed)
 
 
 def test_catalog_drop_names_what_is_in_the_way(server):
@@ -310,6 +320,63 @@ def test_partition_values_and_filters(server):
     assert ok(server, "GET", table + "/partitions")["total"] == 3
 
 
+def test_partitions_are_listed_filtered_and_decoded(server):
+    catalog, table, _ = lake(server, [{"name": "at", "type": "timestamp"}, {"name": "s", "type": "struct", "children": [
+        {"name": "k", "type": "string"}]}, {"name": "n", "type": "long"}])
+    def spec(*fields):
+        ok(server, "POST", table + "/alter", {"ops": [{"op": "set_partition_spec", "fields": [
+            dict({"source_field_id": f, "transform": t}, **({"transform_param": p} if p else {}))
+            for f, t, p in fields]}]})
+    def listed(query=""):
+        got = ok(server, "GET", table + "/partitions" + query)
+        return got, [[v["decoded"] for v in p["values"]] for p in got["partitions"]]
+    assert ok(server, "GET", table + "/partitions")["total"] == 0
+    ok(server, "POST", catalog + "/commit", append(catalog))
+    spec((1, "year", None), (1, "month", None))
+    ok(server, "POST", catalog + "/commit", append(
+        catalog, file(catalog, partition_values=["56", "680"]), file(catalog, partition_values=["-70", "-839"]),
+        read_snapshot=ok(server, "GET", catalog)["head_snapshot_id"]))
+    got, decoded = listed()
+    assert decoded == [["1900", "1900-02"], ["2026", "2026-09"], []], got
+    assert got["stale_spec_groups"] == 1 and got["spec"] == {"spec_id": 1, "fields": [
+        {"field": "at", "transform": "year", "source_field_id": 1},
+        {"field": "at", "transform": "month", "source_field_id": 1}]}, got
+    spec((1, "day", None), (1, "hour", None), (3, "identity", None), (4, "bucket", 8))
+    files = [["20701", "496825", 'a"b', "3"], ["20701", "496825", "abc", "7"], ["-1", "-1", None, "0"],
+             [None, "x", "", "1"]]
+    ok(server, "POST", catalog + "/commit", append(
+        catalog, *[file(catalog, partition_values=f) for f in files],
+        read_snapshot=ok(server, "GET", catalog)["head_snapshot_id"]))
+    got, decoded = listed("?sort=files")
+    assert got["stale_spec_groups"] == 3 and got["total"] == 7, got
+    at = ["2026-09-05", "2026-09-05T01:00"]
+    want = [at + ['a"b', 3], at + ["abc", 7], ["1969-12-31", "1969-12-31T23:00", None, 0], [None, None, "", 1]]
+    assert all(w in decoded for w in want), decoded
+    raw = [p["values"] for p in got["partitions"] if p.get("spec_id") == 2]
+    assert {"field": "s.k", "raw": 'a"b', "decoded": 'a"b'} in [v for values in raw for v in values], raw
+    assert listed("?filter=2:a")[1] == sorted(want[:2]) and listed("?filter=2:a&filter=3:7")[1] == [want[1]]
+    assert listed("?filter=2:")[1] == [want[2]] and listed("?filter=0:207&limit=1")[0]["total"] == 2
+    refused(server, 422, "validation", "GET", table + "/partitions?filter=4:x")
+    refused(server, 400, "bad_request", "GET", table + "/partitions?filter=x:1")
+    report = ok(server, "GET", catalog + "/stats/partitions?namespace=n")["partitions"]
+    assert {"field": "k", "value": "abc"} in [v for p in report for v in p["partition_values"]], report
+
+
+def test_files_tell_the_bounds_of_the_order(server):
+    catalog, table, _ = lake(server)
+    ok(server, "POST", catalog + "/commit", append(
+        catalog, file(catalog, "a", column_stats=[{"field_id": 2, "value_count": 2, "null_count": 0, "lower_bound":
+                                                   "AAAAAAAA4D8=", "upper_bound": "AAAAAAAA+D8="}]),
+        file(catalog, "b", column_stats=[{"field_id": 2, "value_count": 2, "null_count": 2}]),
+        file(catalog, "c", column_stats=[]), file(catalog, "d")))
+    assert not any("ordering_bounds" in f for f in ok(server, "GET", table + "/files"))
+    ok(server, "POST", table + "/alter", {"ops": [{"op": "set_sort_order", "sort_fields": [
+        {"source_field_id": 2, "direction": "desc", "null_order": "nulls_last"}]}]})
+    assert [f.get("ordering_bounds") for f in ok(server, "GET", table + "/files")] == [
+        {"field_id": 2, "lower_bound": 0.5, "upper_bound": 1.5},
+        {"field_id": 2, "lower_bound": None, "upper_bound": None}, None, None]
+
+
 def test_deletion_vectors(server):
     catalog, table, _ = lake(server)
     ok(server, "POST", catalog + "/commit", append(catalog))
@@ -454,6 +521,74 @@ def test_two_phase_creation(server):
     assert ok(server, "POST", op + "/abort")["reason"] == "client_abort"
     assert ok(server, "POST", op + "/commit", {"files": []})["state"] == "aborted"
     refused(server, 404, "not_found", "GET", base + str(uuid.uuid4()))
+
+
+def test_replacement_is_a_barrier(server):
+    catalog, table, made = lake(server)
+    ok(server, "POST", catalog + "/commit", append(catalog))
+    body = {"namespace": "n", "name": "t", "columns": [{"name": "b", "type": "int"}],
+            "replacement": {"expected_table_uuid": made["table_uuid"], "read_snapshot": 3}}
+    op = catalog + "/table-creations/" + str(uuid.uuid4())
+    new = ok(server, "PUT", op, body)
+    one = {"path": new["write_path"] + "x.parquet", "record_count": 3, "file_size_bytes": 100, "footer_size": 50}
+    done = ok(server, "POST", op + "/commit", {"files": [one]})
+    assert (done["state"], done["snapshot_id"]) == ("committed", 4), done
+    live = ok(server, "GET", table)
+    assert live["table_uuid"] == new["table_uuid"] != made["table_uuid"] and live["record_count"] == 3
+    changes = {(c["kind"], c["object_id"]) for c in
+               ok(server, "GET", catalog + "/snapshots?after=3")["snapshots"][0]["changes"]}
+    assert changes == {("table_created", 2), ("table_dropped", 1), ("table_inserted_into", 2), ("table_altered", 2),
+                       ("table_deleted_from", 2)}, changes
+    refused(server, 409, "reconciliation_required", "GET", table + "/changes?from_snapshot=3")
+    assert len(ok(server, "GET", table + "/changes?from_snapshot=4")["files"]) == 0
+    assert len(ok(server, "GET", table + "/changes?from_snapshot=0&to_snapshot=3")["files"]) == 1
+    again = catalog + "/table-creations/" + str(uuid.uuid4())
+    ok(server, "PUT", again, dict(body, name="u", replacement=None))
+    refused(server, 409, "commit_conflict", "PUT", catalog + "/table-creations/" + str(uuid.uuid4()), body)
+    fresh = append(catalog, dict(one, path=one["path"] + "2"), read_snapshot=4)
+    ok(server, "POST", catalog + "/commit", fresh)  # its own creation is no conflict
+    refused(server, 409, "ddl_since_read_snapshot", "POST", catalog + "/commit", dict(fresh, read_snapshot=3))
+
+
+def test_status_tells_the_last_runs(server):
+    catalog, _, _ = lake(server)
+    def last(where, name):
+        status = ok(server, "GET", where)
+        status = status if "tasks" in status else [c for c in status["catalogs"] if c["catalog"] == catalog[10:]][0]
+        return [t for t in status["tasks"] if t["task"] == name][0]["last_run"]
+    here = catalog + "/maintenance/status"
+    assert last(here, "expiry") is None and last(here, "cleanup") is None
+    ok(server, "POST", catalog + "/maintenance/expire")
+    ok(server, "POST", catalog + "/maintenance/expire")
+    runs = ok(server, "GET", catalog + "/maintenance/runs?task=expiry")["runs"]
+    assert len(runs) == 2 and last(here, "expiry") == runs[0] and runs[0]["trigger"] == "manual", runs
+    after = "/maintenance/status?limit=1&after=" + catalog[10:-1]
+    assert last(after, "expiry") == runs[0] and last(after, "cleanup") is None
+
+
+def test_retirement_stops_at_its_ceiling(_):
+    """And goes on when there is room again; each run takes one batch here, since its budget is spent at once."""
+    with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % DB.port, HOGLAKE_RETIREMENT_INTERVAL_MS="50",
+                          HOGLAKE_RETIREMENT_BATCH="3", HOGLAKE_RETIREMENT_RUN_BUDGET_MS="1",
+                          HOGLAKE_RETIREMENT_QUEUE_CEILING="5") as server:
+        catalog, table, _ = lake(server)
+        ok(server, "POST", catalog + "/commit", append(catalog, *[file(catalog) for _ in range(10)]))
+        ok(server, "DELETE", table)
+        ok(server, "PATCH", catalog + "/options", {"snapshot_retention_seconds": 1})
+        time.sleep(1.1)
+        ok(server, "POST", catalog + "/namespaces", {"name": "m"})
+        left = lambda: [t for t in ok(server, "GET", catalog + "/maintenance/status")["tasks"]
+                        if t["task"] == "cleanup"][0]["backlog"]["queued_removals"]
+        def runs():
+            return [r["result"] for r in ok(server, "GET", catalog + "/maintenance/runs?task=retirement")["runs"]]
+        services.wait_until(lambda: ok(server, "POST", catalog + "/maintenance/expire") and left() >= 6, 20,
+                            "two batches are queued", 0.1)
+        assert left() == 6 and [r["rows_retired"] for r in runs()] == [3, 3], runs()
+        assert all(r["budget_spent"] and not r["queue_full"] for r in runs()), runs()
+        name = catalog[len("/catalogs/"):]
+        DB.query("hoglake", "DELETE FROM hog_file_removal r USING hog_catalog c WHERE c.catalog_id = r.catalog_id"
+                            " AND c.name = %s", name)
+        services.wait_until(lambda: left() == 4, 20, "the rest is queued", 0.1)
 
 
 def test_claims_fence_their_paths(server):

@@ -557,11 +557,14 @@ static enum mp_code create(struct mp_tx *tx, struct publish *publish, struct def
     table->namespace_id = publish->prepare.creation.namespace_id;
     table->uuid = publish->prepare.creation.uuid;
     snapshot = mp_tx_snapshot(tx, true, definition->by.author, definition->by.message);
-    if (replaced) { /* both changes of the new table: a barrier for its changefeed */
+    mp_tx_change(tx, "table_created", table->table_id);
+    if (replaced) {
         mp_tx_change(tx, "table_dropped", replaced);
         mp_table_drop_send(tx, replaced, snapshot);
+        /* Together a barrier: who follows the name's changes has to read the new table whole. */
+        mp_tx_change(tx, "table_altered", table->table_id);
+        mp_tx_change(tx, "table_deleted_from", table->table_id);
     }
-    mp_tx_change(tx, "table_created", table->table_id);
     if (publish->file_count)
         mp_tx_change(tx, "table_inserted_into", table->table_id);
     mp_table_create_send(tx, table, snapshot, replaced);
