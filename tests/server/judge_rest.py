@@ -20,16 +20,19 @@ import traceback
 import urllib.parse
 import uuid
 
+import described
 import hoglaked
 import pg_proxy
 import services
 
 SEED = int(os.environ.get("HOGLAKED_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
 DB = None
+DOCUMENT = described.Document()
 
 
 def call(server, method, path, body=None, **kwargs):
     status, answer, _ = hoglaked.request(server.url + "/v1" + path, method, body, **kwargs)
+    DOCUMENT.check(method, "/v1" + path.split("?")[0], body, status, answer)
     return status, answer
 
 
@@ -106,19 +109,73 @@ def test_request_ids_are_echoed_or_made(server):
 def test_openapi_lists_what_is_served(server):
     """Each listed operation has a route, and every route of the table is listed."""
     text = hoglaked.request(server.url + "/openapi.yaml")[1]
-    assert text == open(os.path.join(services.TOP, "src/server/openapi.yaml")).read()
-    listed, path = set(), None
-    for line in text.split("components:")[0].splitlines():
-        if line.startswith("  /"):
-            path = line.strip().rstrip(":")
-        elif line.strip() in ("get:", "post:", "put:", "patch:", "delete:") and line.startswith("    "):
-            listed.add((line.strip()[:-1].upper(), path))
-    source = open(os.path.join(services.TOP, "src/server/route.c")).read()
-    assert len(listed) == source.split("enum { ROUTES")[0].count(" mp_route_"), len(listed)
-    for method, path in sorted(listed):
+    with open(os.path.join(services.TOP, "src/server/openapi.yaml")) as document:
+        assert text == document.read()
+    with open(os.path.join(services.TOP, "src/server/route.c")) as source:
+        routes = source.read().split("enum { ROUTES")[0].count(" mp_route_")
+    listed = [(method.upper(), path) for path, item in DOCUMENT.tree["paths"].items() for method in item
+              if method != "parameters"]
+    assert len(set(listed)) == len(listed) == routes, (len(listed), routes)
+    for method, path in listed:
         asked = re.sub(r"\{[a-z_]+\}", str(uuid.UUID(int=7)), path)
         status, answer, _ = hoglaked.request(server.url + asked, method, {} if method != "GET" else None)
         assert status != 405 and "nothing at this path" not in str(answer), (method, path, answer)
+    for name in ("/livez", "/healthz", "/readyz", "/metrics", "/openapi.yaml"):
+        DOCUMENT.check("GET", name, None, *hoglaked.request(server.url + name)[:2])
+
+
+def test_what_no_other_case_asks_for(server):
+    """Each operation's answer is as described; see the last case."""
+    catalog, table, made = lake(server)
+    ok(server, "GET", "/info")
+    assert ok(server, "GET", "/database/health")["server"]["version"]
+    got = ok(server, "POST", "/debug/decode-bound", {"type": "decimal", "value": "BNI=", "type_params": {"scale": 2}})
+    assert got == {"type": "decimal", "value": 12.34}
+    assert ok(server, "GET", "/maintenance/runs?limit=1")["runs"] is not None
+    assert catalog[10:] in [c["name"] for c in ok(server, "GET", "/catalogs")]
+    assert ok(server, "GET", catalog + "/namespaces") == [ok(server, "GET", catalog + "/namespaces/n")]
+    assert [t["name"] for t in ok(server, "GET", catalog + "/namespaces/n/tables")] == ["t"]
+    assert ok(server, "GET", table + "/partitions/values") == {"spec_id": -1, "fields": []}
+    ok(server, "POST", table + "/alter", {"ops": [{"op": "set_partition_spec", "fields": [
+        {"source_field_id": 1, "transform": "bucket", "transform_param": 4}]}]})
+    ok(server, "POST", catalog + "/commit", append(catalog, file(catalog, partition_values=["3"]),
+                                                   file(catalog, partition_values=[None]), read_snapshot=3))
+    values = ok(server, "GET", table + "/partitions/values")["fields"][0]
+    assert values["values"] in (["3", None], [None, "3"]) and values["transform_param"] == 4, values
+    view = {"name": "v", "sql": "s"}
+    ok(server, "POST", catalog + "/namespaces/n/views", view)
+    assert ok(server, "GET", catalog + "/namespaces/n/views/v")["dialect"] == "trino"
+    assert ok(server, "GET", catalog + "/options") == {"consumer_floor": True, "earliest_snapshot_id": 0}
+    offset = catalog + "/consumers/c/offsets/" + made["table_uuid"]
+    refused(server, 404, "not_found", "GET", offset)
+    put = ok(server, "PUT", offset, {"snapshot_id": 2})
+    assert ok(server, "GET", offset) == put and ok(server, "GET", catalog + "/consumers/c/offsets") == [put]
+    assert ok(server, "POST", catalog + "/maintenance/compact?batch=1")["groups_compacted"] == 0
+    assert ok(server, "POST", catalog + "/maintenance/rehydrate") == {"requeued": 0}
+    owner, upload = str(uuid.uuid4()), str(uuid.uuid4())
+    claim = ok(server, "PUT", catalog + "/uploads/" + upload, {
+        "owner": owner, "prefix": "s3://b%s/data" % catalog[9:], "file_kind": "data"})
+    assert ok(server, "POST", catalog + "/uploads/renew", {"owner": owner}) == {"renewed": 1}
+    assert ok(server, "POST", catalog + "/uploads/abandon", {"owner": owner, "paths": [claim["path"]]}) == {"abandoned": 1}
+    assert ok(server, "POST", catalog + "/uploads/schedule-expired") == {"scheduled": 1}
+    deletes = {"idempotency_key": str(uuid.uuid4()), "read_snapshot": 4, "deletes": [
+        {"namespace": "n", "table": "t", "expected_table_uuid": made["table_uuid"], "files": []}]}
+    assert ok(server, "POST", catalog + "/commit/deletes/prepared", deletes)["snapshot_id"] == 6
+    definition = {"namespace": "n", "name": "w", "columns": [{"name": "a", "type": "int", "comment": "c"}],
+                  "comment": "t", "properties": {"k": "v"}}
+    creation = catalog + "/table-creations/"
+    done = ok(server, "PUT", creation + str(uuid.uuid4()) + "/metadata", definition)
+    assert ok(server, "GET", creation + done["operation_id"]) == done
+    sort = [{"source_field_id": 1, "direction": "asc", "null_order": "nulls_last"}]
+    del definition["comment"], definition["properties"], definition["columns"][0]["comment"]
+    assert ok(server, "PUT", creation + str(uuid.uuid4()) + "/sorted", dict(definition, sort_fields=sort))["state"] == "prepared"
+    operation = str(uuid.uuid4())
+    plain = ok(server, "PUT", creation + operation, definition)
+    claimed = ok(server, "PUT", catalog + "/uploads/" + str(uuid.uuid4()), {
+        "owner": operation, "prefix": plain["write_path"].rstrip("/"), "file_kind": "data"})
+    done = ok(server, "POST", creation + operation + "/commit/uploads", {"files": [
+        {"path": claimed["path"], "record_count": 1, "file_size_bytes": 99, "footer_size": 9}]})
+    assert done["state"] == "committed", done
 
 
 def test_docs_list_every_setting(_):
@@ -943,6 +1000,12 @@ def test_fuzzed_requests_never_break_it(server):
     assert not bad, (SEED, len(bad), bad[:3])
     assert server.process.running()
     ok(server, "GET", catalog)
+
+
+# --- last ---------------------------------------------------------------------------------------
+
+def test_every_operation_was_seen_to_be_as_described(_):
+    assert not DOCUMENT.unseen(), DOCUMENT.unseen()
 
 
 def main():
