@@ -157,6 +157,24 @@ enum mp_code mp_call_read_end(struct mp_call *call, const struct mp_wire_reader 
                        : mp_refuse_bad(call, "%s", reader->fault);
 }
 
+void mp_call_print_rows(struct mp_call *call, uint32_t number, mp_row_print *print)
+{
+    mp_buf_add_byte(&call->out, '[');
+    for (uint32_t i = 0; i < mp_sql_rows(call->sql, number); i++) {
+        if (i)
+            mp_buf_add_byte(&call->out, ',');
+        print(call, number, i);
+    }
+    mp_buf_add_byte(&call->out, ']');
+}
+
+void mp_call_print_count(struct mp_call *call, const char *name, int64_t count)
+{
+    mp_buf_add_byte(&call->out, '{');
+    mp_wire_member_int(&call->out, name, count);
+    mp_buf_add_byte(&call->out, '}');
+}
+
 /* No character that is not white space: Unicode's, as far as anybody types it. */
 static bool blank(struct mp_str text)
 {

@@ -79,6 +79,12 @@ enum mp_code mp_call_part_uuid(struct mp_call *call, uint32_t part, struct mp_st
 /* Turns a reader's fault into 400, or 422 for a NUL byte. */
 enum mp_code mp_call_read_end(struct mp_call *call, const struct mp_wire_reader *reader);
 
+/* Prints an answer's rows as a JSON array. number: of the statement. */
+typedef void mp_row_print(struct mp_call *call, uint32_t number, uint32_t row);
+void mp_call_print_rows(struct mp_call *call, uint32_t number, mp_row_print *print);
+/* The whole answer: {"name": count}. */
+void mp_call_print_count(struct mp_call *call, const char *name, int64_t count);
+
 /* author and message: of the body (which may be NULL) or, for DELETE, of the query. */
 struct mp_attribution {
     struct mp_str author, message;

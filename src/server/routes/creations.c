@@ -217,10 +217,7 @@ static enum mp_code print(struct mp_call *call, struct mp_str operation,
     mp_wire_columns_print(out, definition.table.columns.items, definition.table.columns.count);
     mp_wire_member_text(out, "write_path", creation->write_path);
     mp_wire_member_text(out, "state", creation->state);
-    mp_wire_member(out, "expires_at");
-    mp_buf_add_byte(out, '"');
-    mp_wire_instant_print(out, creation->expires_us);
-    mp_buf_add_byte(out, '"');
+    mp_wire_member_instant(out, "expires_at", creation->expires_us);
     if (creation->snapshot_id >= 0) {
         mp_wire_member_int(out, "snapshot_id", creation->snapshot_id);
         mp_wire_member_int(out, "schema_version", creation->schema_version);

@@ -12,9 +12,8 @@ static enum mp_code trigger(struct mp_call *call, enum mp_task task)
 
     if (!code && given && batch <= 0)
         code = mp_refuse_invalid(call, "batch must be above 0");
-    call->query_count = 0;
     if (!code)
-        code = mp_at_read(call, &at); /* 404 */
+        code = mp_at_head(call, &at); /* 404 */
     if (!code)
         code = mp_background_run(call, task, call->parts[0], batch, true, &call->out);
     if (!code)
@@ -47,8 +46,7 @@ enum mp_code mp_route_rehydrate(struct mp_call *call)
 
     if (!namespace_name.data != !table.data)
         return mp_refuse_invalid(call, "namespace and table go together");
-    call->query_count = 0;
-    code = mp_at_read(call, &at);
+    code = mp_at_head(call, &at);
     if (code)
         return code;
     number = MP_SQL(
@@ -71,14 +69,6 @@ enum mp_code mp_route_rehydrate(struct mp_call *call)
 
 /* --- runs --- */
 
-static void print_instant(struct mp_buf *out, const char *name, int64_t us)
-{
-    mp_wire_member(out, name);
-    mp_buf_add_byte(out, '"');
-    mp_wire_instant_print(out, us);
-    mp_buf_add_byte(out, '"');
-}
-
 #define RUN_COLUMNS                                                                                \
     "SELECT r.run_id, c.name, r.task, r.run_trigger, r.started_us, r.finished_us, r.status,"       \
     " r.error, r.result FROM hog_maintenance_run r JOIN hog_catalog c USING (catalog_id)"
@@ -90,8 +80,8 @@ static void print_run(struct mp_buf *out, const struct mp_sql *sql, uint32_t num
     mp_wire_member_text(out, "catalog", mp_sql_cell(sql, number, row, 1));
     mp_wire_member_text(out, "task", mp_sql_cell(sql, number, row, 2));
     mp_wire_member_text(out, "trigger", mp_sql_cell(sql, number, row, 3));
-    print_instant(out, "started_at", mp_sql_int(sql, number, row, 4, 0));
-    print_instant(out, "finished_at", mp_sql_int(sql, number, row, 5, 0));
+    mp_wire_member_instant(out, "started_at", mp_sql_int(sql, number, row, 4, 0));
+    mp_wire_member_instant(out, "finished_at", mp_sql_int(sql, number, row, 5, 0));
     mp_wire_member_text(out, "status", mp_sql_cell(sql, number, row, 6));
     mp_wire_member_text(out, "error", mp_sql_cell(sql, number, row, 7));
     mp_wire_member(out, "result");
@@ -152,15 +142,9 @@ static enum mp_code print_runs(struct mp_call *call, struct mp_str catalog)
 
 enum mp_code mp_route_maintenance_runs(struct mp_call *call)
 {
-    struct mp_query *query = call->query;
-    uint32_t count = call->query_count;
     struct mp_at at;
-    enum mp_code code;
+    enum mp_code code = mp_at_head(call, &at);
 
-    call->query_count = 0;
-    code = mp_at_read(call, &at);
-    call->query = query;
-    call->query_count = count;
     return code ? code : print_runs(call, call->parts[0]);
 }
 

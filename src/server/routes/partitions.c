@@ -338,9 +338,8 @@ enum mp_code mp_route_partition_stats(struct mp_call *call)
 
     if (!code && (limit < 1 || (table.data && !namespace_name.data)))
         code = mp_refuse_invalid(call, "limit must be at least 1, and table needs a namespace");
-    call->query_count = 0;
     if (!code)
-        code = mp_at_read(call, &at);
+        code = mp_at_head(call, &at);
     if (code)
         return code;
     limit = limit > LIMIT_MAX ? LIMIT_MAX : limit;
