@@ -415,3 +415,28 @@ bool mp_sql_true(const struct mp_sql *sql, uint32_t number, uint32_t row, uint32
 
     return cell.data && cell.data[0] == 't';
 }
+
+/* After  PostgreSQL documentation, "Array Input and Output Syntax". */
+bool mp_sql_items_next(struct mp_sql_items *items, struct mp_buf *item, bool *ret_null)
+{
+    struct mp_str text = items->text;
+    size_t i = items->at + 1; /* behind '{' or ',' */
+    bool quoted;
+
+    if (i >= text.size || text.data[i] == '}')
+        return false;
+    quoted = text.data[i] == '"';
+    mp_buf_clear(item);
+    for (i += quoted; i < text.size; i++) {
+        char c = text.data[i];
+
+        if (quoted ? c == '"' : c == ',' || c == '}')
+            break;
+        if (c == '\\')
+            c = text.data[++i];
+        mp_buf_add_byte(item, c);
+    }
+    items->at = i + quoted;
+    *ret_null = !quoted && mp_str_eq(mp_buf_str(item), MP_STR("NULL"));
+    return true;
+}

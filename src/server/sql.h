@@ -140,4 +140,12 @@ int64_t mp_sql_int(const struct mp_sql *sql, uint32_t number, uint32_t row, uint
                    int64_t missing);
 bool mp_sql_true(const struct mp_sql *sql, uint32_t number, uint32_t row, uint32_t column);
 
+/* Items of a text[] in a cell. */
+struct mp_sql_items {
+    struct mp_str text; /* as PostgreSQL prints it */
+    size_t at;          /* starts with 0 */
+};
+/* Puts the next item in the place of what item holds; false: there is none. */
+bool mp_sql_items_next(struct mp_sql_items *items, struct mp_buf *item, bool *ret_null);
+
 #endif

@@ -78,6 +78,17 @@ enum mp_code mp_at_read(struct mp_call *call, struct mp_at *ret)
     return MP_OK;
 }
 
+enum mp_code mp_at_head(struct mp_call *call, struct mp_at *ret)
+{
+    uint32_t count = call->query_count;
+    enum mp_code code;
+
+    call->query_count = 0;
+    code = mp_at_read(call, ret);
+    call->query_count = count;
+    return code;
+}
+
 enum mp_code mp_namespace_find(struct mp_call *call, struct mp_sql *sql, int64_t catalog_id,
                                struct mp_str name, int64_t *ret)
 {

@@ -183,7 +183,7 @@ static void send_checks(struct mp_tx *tx, const struct work *work, struct checks
 /* Looks at the inputs again, under the lock. MP_CHANGED: the group is left alone, see end. */
 static enum mp_code check_inputs(struct mp_tx *tx, struct work *work)
 {
-    struct checks checks;
+    struct checks checks = {0};
     enum mp_group_end end = MP_GROUP_COMPACTED;
     enum mp_code code;
 

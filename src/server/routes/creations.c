@@ -217,10 +217,7 @@ static enum mp_code print(struct mp_call *call, struct mp_str operation,
     mp_wire_columns_print(out, definition.table.columns.items, definition.table.columns.count);
     mp_wire_member_text(out, "write_path", creation->write_path);
     mp_wire_member_text(out, "state", creation->state);
-    mp_wire_member(out, "expires_at");
-    mp_buf_add_byte(out, '"');
-    mp_wire_instant_print(out, creation->expires_us);
-    mp_buf_add_byte(out, '"');
+    mp_wire_member_instant(out, "expires_at", creation->expires_us);
     if (creation->snapshot_id >= 0) {
         mp_wire_member_int(out, "snapshot_id", creation->snapshot_id);
         mp_wire_member_int(out, "schema_version", creation->schema_version);
@@ -557,11 +554,14 @@ static enum mp_code create(struct mp_tx *tx, struct publish *publish, struct def
     table->namespace_id = publish->prepare.creation.namespace_id;
     table->uuid = publish->prepare.creation.uuid;
     snapshot = mp_tx_snapshot(tx, true, definition->by.author, definition->by.message);
-    if (replaced) { /* both changes of the new table: a barrier for its changefeed */
+    mp_tx_change(tx, "table_created", table->table_id);
+    if (replaced) {
         mp_tx_change(tx, "table_dropped", replaced);
         mp_table_drop_send(tx, replaced, snapshot);
+        /* Together a barrier: who follows the name's changes has to read the new table whole. */
+        mp_tx_change(tx, "table_altered", table->table_id);
+        mp_tx_change(tx, "table_deleted_from", table->table_id);
     }
-    mp_tx_change(tx, "table_created", table->table_id);
     if (publish->file_count)
         mp_tx_change(tx, "table_inserted_into", table->table_id);
     mp_table_create_send(tx, table, snapshot, replaced);

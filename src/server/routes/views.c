@@ -27,10 +27,8 @@ static enum mp_code print_views(struct mp_call *call, struct mp_str name)
     struct mp_at at;
     int64_t namespace_id;
     uint32_t number, rows;
-    enum mp_code code;
+    enum mp_code code = mp_at_head(call, &at);
 
-    call->query_count = 0;
-    code = mp_at_read(call, &at);
     if (!code)
         code = mp_namespace_find(call, call->sql, at.catalog_id, call->parts[1], &namespace_id);
     if (code)
