@@ -39,6 +39,11 @@ fuzz-smoke:
 bench: all
 	@tools/bench
 
+bench-hoglaked: all
+	@tools/setup hoglaked
+	@ninja -C build tests/server/hoglaked-bench >/dev/null
+	@build/env/pyhoglake/bin/python bench/hoglaked.py $(ARGS)
+
 format-check:
 	@tools/format --check
 
@@ -53,4 +58,4 @@ clean:
 distclean:
 	@rm -rf build
 
-.PHONY: all demo hoglaked-demo test test-asan test-tsan fuzz-smoke bench format-check install clean distclean
+.PHONY: all demo hoglaked-demo test test-asan test-tsan fuzz-smoke bench bench-hoglaked format-check install clean distclean

@@ -1,10 +1,12 @@
 /* bench/hoglaked_bench.c - commits per second of a catalog service, and how long one takes.
  *
  *     hoglaked-bench HOST PORT CATALOG CLIENTS SECONDS [CATALOGS]
+ *     hoglaked-bench HOST PORT /PATH CLIENTS SECONDS
  *
- * Makes the catalog (CATALOG-0, CATALOG-1, ... where CATALOGS is above 1) with one table of two
- * columns, then CLIENTS threads send prepared appends of one file each, on connections that stay
- * open, one request at a time. Prints commits, commits per second, p50, p90, p99 and the slowest.
+ * The first makes the catalog (CATALOG-0, CATALOG-1, ... where CATALOGS is above 1) with one table
+ * of two columns, then CLIENTS threads send prepared appends of one file each, on connections that
+ * stay open, one request at a time. The second reads the path instead. Prints requests, how many
+ * failed, requests per second, p50, p90, p99 and the slowest.
  */
 #include "base/env.h"
 #include "base/mem.h"
@@ -12,6 +14,7 @@
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +25,7 @@ enum { SAMPLES_MAX = 1000000, BODY_MAX = 8192 };
 
 struct client {
     pthread_t thread;
-    const char *catalog;
+    const char *catalog; /* or the path to read */
     int number, fd;
     uint32_t *samples_us;
     uint32_t count, failed;
@@ -105,6 +108,23 @@ static void *commit(void *self)
     return NULL;
 }
 
+static void *get(void *self)
+{
+    struct client *client = self;
+
+    client->fd = dial();
+    while (mp_now_mono_us(&env) < until_us && client->count < SAMPLES_MAX) {
+        uint64_t began = mp_now_mono_us(&env);
+        int status = ask(client->fd, "GET", client->catalog, "");
+
+        client->samples_us[client->count++] = (uint32_t)(mp_now_mono_us(&env) - began);
+        if (status != 200)
+            client->failed++;
+    }
+    close(client->fd);
+    return NULL;
+}
+
 static void make_catalog(const char *catalog)
 {
     char body[BODY_MAX], path[200];
@@ -150,7 +170,7 @@ static void report(struct client *clients, int count, double seconds)
         at += clients[i].count;
     }
     qsort(all, total, sizeof(*all), by_size);
-    printf("%3d clients: %u commits, %u failed, %.0f/s, p50 %.2f ms, p90 %.2f ms, p99 %.2f ms, "
+    printf("%3d clients: %u requests, %u failed, %.0f/s, p50 %.2f ms, p90 %.2f ms, p99 %.2f ms, "
            "max %.1f ms\n",
            count, total, failed, total / seconds, all[total / 2] / 1e3, all[total * 9 / 10] / 1e3,
            all[total * 99 / 100] / 1e3, all[total ? total - 1 : 0] / 1e3);
@@ -161,11 +181,13 @@ int main(int argc, char **argv)
 {
     int count = argc > 4 ? atoi(argv[4]) : 0, seconds = argc > 5 ? atoi(argv[5]) : 0;
     int catalogs = argc > 6 ? atoi(argv[6]) : 1;
+    bool reads = argc > 3 && *argv[3] == '/';
     struct client *clients;
     uint64_t began;
 
     if (count < 1 || seconds < 1 || catalogs < 1) {
-        fprintf(stderr, "usage: hoglaked-bench HOST PORT CATALOG CLIENTS SECONDS [CATALOGS]\n");
+        fprintf(stderr, "usage: hoglaked-bench HOST PORT CATALOG CLIENTS SECONDS [CATALOGS]\n"
+                        "       hoglaked-bench HOST PORT /PATH CLIENTS SECONDS\n");
         return 2;
     }
     env = mp_env_real();
@@ -174,24 +196,24 @@ int main(int argc, char **argv)
     inet_pton(AF_INET, argv[1], &server_address.sin_addr);
     clients = mp_alloc_array((size_t)count, sizeof(*clients));
     for (int i = 0; i < count; i++) {
-        char *name = mp_alloc(100);
+        char *name = mp_alloc(300);
 
         if (catalogs > 1)
-            snprintf(name, 100, "%s-%d", argv[3], i % catalogs);
+            snprintf(name, 300, "%s-%d", argv[3], i % catalogs);
         else
-            snprintf(name, 100, "%s", argv[3]);
+            snprintf(name, 300, "%s", argv[3]);
         clients[i] = (struct client){
             .catalog = name,
             .number = i,
             .samples_us = mp_alloc_array(SAMPLES_MAX, sizeof(uint32_t)),
         };
-        if (i < catalogs)
+        if (i < catalogs && !reads)
             make_catalog(name);
     }
     began = mp_now_mono_us(&env);
     until_us = began + (uint64_t)seconds * 1000000;
     for (int i = 0; i < count; i++)
-        pthread_create(&clients[i].thread, NULL, commit, &clients[i]);
+        pthread_create(&clients[i].thread, NULL, reads ? get : commit, &clients[i]);
     for (int i = 0; i < count; i++)
         pthread_join(clients[i].thread, NULL);
     report(clients, count, (double)(mp_now_mono_us(&env) - began) / 1e6);

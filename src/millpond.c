@@ -49,13 +49,14 @@ static const struct verb verbs[] = {
      "append files of JSON lines (or standard input) to the table, each line once",
      "Takes newline-delimited JSON through the same pipeline. The place reached in each file is "
      "kept\n"
-     "in the lake: the same command again adds nothing, and of a file that has grown only the new\n"
+     "in the lake (for hoglake in a file beside): the same command again adds nothing, and of a "
+     "file that has grown only the new\n"
      "lines. A file that became shorter or different is refused.\n"
      "\n"
      "  -             read standard input\n"
      "  --name NAME   a name for standard input, under which it can be resumed\n"
      "  --again       read files from the start that the lake knows under this name already\n"
-     "  --state FILE  where the plan is kept (hoglake only)\n"
+     "  --state FILE  where the places reached are kept for a hoglake catalog, which keeps none\n"
      "\n"
      "The settings of the destination are read from the environment; those of Kafka are not "
      "needed.\n",

@@ -46,6 +46,17 @@ static inline int mp_str_cmp(struct mp_str a, struct mp_str b)
     return order ? order : (a.size > b.size) - (a.size < b.size);
 }
 
+#define MP_STR_HASH 2166136261u
+
+/* FNV-1a, going on from a hash or from MP_STR_HASH: for tables in memory whose keys nobody chooses
+ * to collide. (Fowler, Noll, Vo; draft-eastlake-fnv, section 2) */
+static inline uint32_t mp_str_hash(uint32_t hash, struct mp_str text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        hash = (hash ^ (unsigned char)text.data[i]) * 16777619u;
+    return hash;
+}
+
 static inline unsigned char mp_ascii_lower(unsigned char c)
 {
     return c >= 'A' && c <= 'Z' ? (unsigned char)(c + 32) : c;

@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 enum {
-    ALIVE_MS_MAX = 480000,
+    ALIVE_MS_MAX = 480000,    /* also of one flush, where a destination bounds it */
+    ADMISSION_MS_MAX = 30000, /* a hoglake server lets a commit wait for its turn so long */
     APART_MAX = 64, /* members of a VARIANT in columns of their own: two Parquet columns each */
 };
 
@@ -70,6 +71,13 @@ static enum mp_code door_source(void *self, struct mp_err *err, struct mp_source
     return engine->options.open_source(engine->options.self, engine, err, ret);
 }
 
+static enum mp_code door_whole_source(void *self, struct mp_err *err, struct mp_source **ret)
+{
+    struct mp_engine *engine = self;
+
+    return engine->options.open_whole_source(engine->options.self, engine, err, ret);
+}
+
 static struct mp_parquet_options parquet_options(const struct mp_config *config)
 {
     static const enum mp_codec codecs[] = {
@@ -85,7 +93,13 @@ static struct mp_parquet_options parquet_options(const struct mp_config *config)
 
 static struct mp_pipeline *pipeline_of(struct mp_engine *engine)
 {
+    static const enum mp_pipeline_unsettled unsettled[] = {
+        [MP_UNSETTLED_HALT] = MP_PIPELINE_HALT,
+        [MP_UNSETTLED_AGAIN] = MP_PIPELINE_AGAIN,
+        [MP_UNSETTLED_SKIP] = MP_PIPELINE_SKIP,
+    };
     const struct mp_config *config = engine->config;
+    const struct mp_config_hoglake *hoglake = &config->hoglake;
     struct mp_pipeline_options options = {
         .topic = engine->options.topic,
         .table = config->table,
@@ -114,12 +128,21 @@ static struct mp_pipeline *pipeline_of(struct mp_engine *engine)
         .outage_ms_max = config->outage_ms_max,
         .reset = config->kafka.reset == MP_RESET_LATEST ? MP_PIPELINE_LATEST : MP_PIPELINE_EARLIEST,
         .offsets_from_source = config->ducklake.offsets_from == MP_OFFSETS_FROM_KAFKA,
+        .plan_age_s_max = hoglake->plan_age_s_max,
+        .unsettled = unsettled[hoglake->unsettled_plan],
+        .lost_offsets_reset = hoglake->lost_offsets_reset,
         .until_end = engine->options.until_end,
         .from_start = engine->options.from_start,
     };
-    struct mp_pipeline_doors doors = {engine, door_lake, door_store, door_source};
+    struct mp_pipeline_doors doors = {engine, door_lake, door_store, door_source,
+                                      engine->options.open_whole_source ? door_whole_source : NULL};
     struct mp_pipeline_world world = {&engine->env, engine->log, engine->metrics, engine->health};
 
+    if (config->destination == MP_DESTINATION_HOGLAKE) {
+        options.attempts_max = hoglake->attempts_max;
+        options.flush_ms_max = ALIVE_MS_MAX;
+        options.unsure_ms = hoglake->request_ms_max + ADMISSION_MS_MAX;
+    }
     return mp_pipeline_new(&options, &doors, &world);
 }
 

@@ -19,6 +19,9 @@ struct mp_engine_options {
     struct mp_str group, topic; /* the book of record's key */
     enum mp_code (*open_source)(void *self, struct mp_engine *engine, struct mp_err *err,
                                 struct mp_source **ret);
+    /* A second one with every partition, where the first may not have them all; else NULL. */
+    enum mp_code (*open_whole_source)(void *self, struct mp_engine *engine, struct mp_err *err,
+                                      struct mp_source **ret);
     void *self;
     bool http;       /* serve probes and metrics */
     bool until_end;  /* stop at the source's end */

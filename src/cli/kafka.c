@@ -50,8 +50,9 @@ static void drop_log(void *self, int level, const char *text)
     (void)self, (void)level, (void)text;
 }
 
+/* whole: every partition of the topic, whoever else reads them, and nothing is counted. */
 static enum mp_code open_source(const struct mp_config *config, struct mp_kafka_door *door,
-                                uint32_t topic_grace_ms, const struct mp_env *env,
+                                bool whole, uint32_t topic_grace_ms, const struct mp_env *env,
                                 struct mp_err *err, struct mp_source **ret)
 {
     const struct mp_config_kafka *kafka = &config->kafka;
@@ -62,17 +63,18 @@ static enum mp_code open_source(const struct mp_config *config, struct mp_kafka_
         .topic = kafka->topic.data,
         .group = kafka->group.data,
         .client_id = kafka->client_id.data,
-        .ordinal = config->ordinal,
-        .replica_count = config->replica_count,
+        .ordinal = whole ? 0 : config->ordinal,
+        .replica_count = whole ? 1 : config->replica_count,
+        .sees_ends = whole,
         .fetch_bytes_min = (uint32_t)kafka->fetch_bytes_min,
         .fetch_wait_ms_max = (uint32_t)kafka->fetch_wait_ms_max,
-        .stats_interval_ms = (uint32_t)kafka->stats_interval_ms,
+        .stats_interval_ms = whole ? 0 : (uint32_t)kafka->stats_interval_ms,
         .metadata_interval_ms = 30000,
         .topic_grace_ms = topic_grace_ms,
         .settings = settings,
         .setting_count = kafka->passthrough_count,
         .self = door,
-        .on_stats = door ? on_stats : NULL,
+        .on_stats = door && !whole ? on_stats : NULL,
         .on_error = door ? on_error : NULL,
         .on_log = door ? on_log : drop_log,
     };
@@ -95,12 +97,20 @@ enum mp_code mp_open_kafka(void *self, struct mp_engine *engine, struct mp_err *
     struct mp_kafka_door *door = self;
 
     door->engine = engine;
-    return open_source(door->config, door, 0, mp_engine_env(engine), err, ret);
+    return open_source(door->config, door, false, 0, mp_engine_env(engine), err, ret);
+}
+
+enum mp_code mp_open_whole_kafka(void *self, struct mp_engine *engine, struct mp_err *err,
+                                 struct mp_source **ret)
+{
+    struct mp_kafka_door *door = self;
+
+    return open_source(door->config, door, true, 0, mp_engine_env(engine), err, ret);
 }
 
 enum mp_code mp_open_kafka_source(const struct mp_config *config, uint32_t topic_grace_ms,
                                   const struct mp_env *env, struct mp_err *err,
                                   struct mp_source **ret)
 {
-    return open_source(config, NULL, topic_grace_ms, env, err, ret);
+    return open_source(config, NULL, false, topic_grace_ms, env, err, ret);
 }

@@ -9,7 +9,10 @@ int mp_cli_run(const struct mp_cli_args *args)
     struct mp_engine *engine = NULL;
     struct mp_arena arena;
     struct mp_kafka_door kafka = {0};
-    struct mp_engine_options options = {.open_source = mp_open_kafka, .self = &kafka, .http = true};
+    struct mp_engine_options options = {.open_source = mp_open_kafka,
+                                        .open_whole_source = mp_open_whole_kafka,
+                                        .self = &kafka,
+                                        .http = true};
     struct mp_err err = {0};
     enum mp_code code;
     int status = MP_EXIT_OK;

@@ -83,7 +83,7 @@ void mp_batch_row_end(struct mp_batch *batch);
 
 uint32_t mp_batch_rows(const struct mp_batch *batch);
 /* Memory held: segments of the pool, and what is beside them (names, bitmaps, rescued texts, which
- * count twice since the seal writes them once more). */
+ * count twice since the seal writes them once more). Of a sealed batch what it held then. */
 size_t mp_batch_bytes(const struct mp_batch *batch);
 size_t mp_batch_own_bytes(const struct mp_batch *batch);
 /* What the same rows would take as Arrow buffers: 8 bytes an int64, double or timestamp, 16 a

@@ -52,6 +52,13 @@ struct mp_builder {
     uint32_t claim_row, claim_field;
 };
 
+/* What the batch knows of a key. */
+struct mp_batch_key {
+    uint32_t slot;   /* see batch.c */
+    uint32_t sight;  /* the n-th that was seen; 0: not yet */
+    uint32_t absent; /* had only nulls, and no column when there were so many builders, + 1 */
+};
+
 struct mp_rescued {
     uint32_t row;
     uint32_t waits; /* 0, or builder + 1: a fraction in a BIGINT whose widening is not decided */
@@ -65,12 +72,12 @@ struct mp_batch {
     struct mp_arena arena; /* names, rescued texts, sealed columns */
     struct mp_builder *builders;
     uint32_t builder_count, builder_capacity;
+    size_t segment_bytes; /* of all builders' lists; stays as it was at the seal */
     uint32_t rows;
     bool aliases; /* two spellings of one column were seen */
     bool sealed;
 
-    uint32_t *by_key; /* key of the scanner -> slot, see batch.c */
-    uint32_t *sights; /* key of the scanner -> n-th that was seen, 0: not yet */
+    struct mp_batch_key *keys; /* by key of the scanner */
     uint32_t key_capacity, sight_count;
     uint32_t *by_name; /* hash of names -> builder + 1 */
     uint32_t name_capacity;

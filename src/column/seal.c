@@ -266,12 +266,14 @@ struct mp_column *mp_batch_columns(struct mp_batch *batch, uint32_t *ret_count)
 
 void mp_batch_check(const struct mp_batch *batch)
 {
+    size_t segment_bytes = 0;
+
     for (uint32_t i = 0; i < batch->builder_count; i++) {
         const struct mp_builder *builder = &batch->builders[i];
         uint32_t counted = 0, valid = 0;
 
         for (const struct mp_segment *at = builder->list.first; at; at = at->next)
-            counted += at->count;
+            counted += at->count, segment_bytes += sizeof(*at) + at->capacity;
         for (uint32_t word = 0; word < builder->validity.capacity; word++)
             valid += (uint32_t)__builtin_popcountll(builder->validity.words[word]);
         assert(batch->sealed || counted == builder->values);
@@ -280,4 +282,5 @@ void mp_batch_check(const struct mp_batch *batch)
         for (uint32_t row = batch->rows; row / 64 < builder->validity.capacity; row++)
             assert(!mp_bit(&builder->validity, row));
     }
+    assert(batch->sealed || segment_bytes == batch->segment_bytes);
 }

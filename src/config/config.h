@@ -21,6 +21,7 @@
 
 enum mp_destination { MP_DESTINATION_DUCKLAKE, MP_DESTINATION_HOGLAKE };
 enum mp_offset_reset { MP_RESET_EARLIEST, MP_RESET_LATEST };
+enum mp_unsettled_plan { MP_UNSETTLED_HALT, MP_UNSETTLED_AGAIN, MP_UNSETTLED_SKIP };
 enum mp_offsets_from { MP_OFFSETS_FROM_LAKE, MP_OFFSETS_FROM_KAFKA };
 enum mp_compression {
     MP_COMPRESSION_ZSTD,
@@ -89,6 +90,8 @@ struct mp_config_hoglake {
     struct mp_str catalog;
     uint32_t attempts_max, request_ms_max, upload_concurrency;
     uint64_t plan_age_s_max;
+    enum mp_unsettled_plan unsettled_plan;
+    bool lost_offsets_reset;
 };
 
 /* The polled include list; url empty: none. */

@@ -95,6 +95,7 @@ static enum mp_code read_hoglake_budget(struct mp_reader *r)
     struct mp_config_hoglake *hoglake = &r->config->hoglake;
     int64_t attempts, uploads;
     double request_s, worst;
+    unsigned unsettled = 0, lost = 0;
     enum mp_code code;
 
     code = mp_read_int(r, MP_SET_HOGLAKE_MAX_RETRY_COUNT, &attempts);
@@ -105,6 +106,10 @@ static enum mp_code read_hoglake_budget(struct mp_reader *r)
         code = mp_read_int(r, MP_SET_PYHOGLAKE_UPLOAD_CONCURRENCY, &uploads);
     if (!code)
         code = mp_read_duration(r, MP_SET_MILLPOND_HOGLAKE_PLAN_AGE_MAX, &hoglake->plan_age_s_max);
+    if (!code)
+        code = mp_read_choice(r, MP_SET_MILLPOND_HOGLAKE_UNSETTLED_PLAN, &unsettled);
+    if (!code)
+        code = mp_read_choice(r, MP_SET_MILLPOND_HOGLAKE_LOST_OFFSETS, &lost);
     if (code)
         return code;
     worst = longest_write_s(attempts, request_s);
@@ -116,6 +121,8 @@ static enum mp_code read_hoglake_budget(struct mp_reader *r)
             "as dead: lower one of them",
             (long long)attempts, request_s, worst, alive_s_max);
     hoglake->attempts_max = (uint32_t)attempts;
+    hoglake->unsettled_plan = (enum mp_unsettled_plan)unsettled;
+    hoglake->lost_offsets_reset = lost != 0;
     hoglake->upload_concurrency = (uint32_t)uploads;
     return MP_OK;
 }

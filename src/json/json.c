@@ -23,21 +23,37 @@ static struct mp_json *new_with(mp_json_index_fn *fill_index, const char *isa)
     return json;
 }
 
-struct mp_json *mp_json_new_portable(void)
+static bool always(void)
 {
-    return new_with(mp_json_index_portable, "portable");
+    return true;
+}
+
+struct mp_json *mp_json_new_nth(unsigned nth)
+{
+    static const struct {
+        mp_json_index_fn *fill_index;
+        bool (*runs)(void);
+        const char *isa;
+    } scanners[] = {
+#ifdef __x86_64__
+        {mp_json_index_avx512, mp_json_has_avx512, "avx512"},
+        {mp_json_index_avx2, mp_json_has_avx2, "avx2"},
+#endif
+#ifdef __aarch64__
+        {mp_json_index_neon, always, "neon"},
+#endif
+        {mp_json_index_portable, always, "portable"},
+    };
+
+    for (size_t i = 0; i < sizeof(scanners) / sizeof(*scanners); i++)
+        if (scanners[i].runs() && nth-- == 0)
+            return new_with(scanners[i].fill_index, scanners[i].isa);
+    return NULL;
 }
 
 struct mp_json *mp_json_new(void)
 {
-#ifdef __x86_64__
-    if (mp_json_has_avx2())
-        return new_with(mp_json_index_avx2, "avx2");
-#endif
-#ifdef __aarch64__
-    return new_with(mp_json_index_neon, "neon");
-#endif
-    return mp_json_new_portable();
+    return mp_json_new_nth(0);
 }
 
 static void free_room(struct mp_json *json)

@@ -1,7 +1,7 @@
 /* json/json_priv.h - the inner door: the scanner, and how its stages hand on.
  *
  *     json.c      front door: trims white space, calls the two stages, names the fault
- *     index.h     stage one: closing quotes, escapes, UTF-8   (avx2, neon, portable)
+ *     index.h     stage one: closing quotes, escapes, UTF-8   (avx512, avx2, neon, portable)
  *     walk.c      stage two: the grammar, top-level fields, nested values
  *     tree.c      the other stage two: any value, as a list of nodes (tree.h)
  *     cursor.h    what both share

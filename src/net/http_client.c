@@ -119,6 +119,7 @@ static int seek_body(void *self, curl_off_t offset, int origin)
 
     if (origin != SEEK_SET)
         return CURL_SEEKFUNC_CANTSEEK;
+    call->resent = true;
     call->piece = 0;
     call->piece_at = (size_t)offset;
     while (call->piece < call->piece_count && call->piece_at >= call->pieces[call->piece].size)
@@ -275,7 +276,7 @@ void mp_http_start(struct mp_http_client *client, struct mp_http_call *call)
     call->head.max = MP_HTTP_HEAD_BYTES_MAX;
     call->outcome = MP_HTTP_PENDING;
     call->status = 0;
-    call->sent = call->too_large = false;
+    call->sent = call->resent = call->too_large = false;
     call->memory_used = call->piece_at = call->piece = 0;
     call->text[0] = 0;
     call->lines = header_lines(call);

@@ -71,6 +71,7 @@ struct mp_http_call {
     enum mp_http_outcome outcome;
     unsigned status;    /* 0: none came */
     bool sent;          /* false: surely no byte of the request left */
+    bool resent;        /* H1: libcurl has sent the body more than once */
     size_t memory_used; /* bytes in `memory` */
     struct mp_buf head; /* header lines; read them with mp_http_call_header */
     char text[256];     /* why there is no answer */

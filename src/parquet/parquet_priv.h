@@ -5,7 +5,8 @@
  *     plain    values side by side in a page buffer
  *     stats    smallest and largest value, and bounds that may stand for them
  *     rle      definition levels and dictionary indices
- *     page     levels + values -> codec -> one exact piece of memory with its header
+ *     page     levels + values -> codec -> header and packed body
+ *     packed   those of all chunks of a column, in segments of the pool
  *     encode   a column -> chunks: which encoding, where pages end
  *     levels   definition levels of a leaf inside groups
  *     variant  a VARIANT: rows of another column -> the leaves of a group
@@ -346,12 +347,6 @@ bool mp_dict_add(struct mp_dict *dict, struct mp_source *source, uint32_t count,
 
 /* ---- page ------------------------------------------------------------------------------------ */
 
-/* Bytes that stand in the file as they are. */
-struct mp_piece {
-    char *data; /* exact size, own allocation */
-    uint32_t size;
-};
-
 enum mp_page_kind { MP_PAGE_DATA = 0, MP_PAGE_DICTIONARY = 2 };
 
 /* Parquet's enum Encoding. */
@@ -363,15 +358,45 @@ struct mp_page_head {
     uint32_t count; /* values, nulls included; entries of a dictionary */
 };
 
-/* Compresses a body and puts its header in front. MP_BAD_DATA: too large for a page. */
-enum mp_code mp_page_write(struct mp_parquet_encoder *encoder, const struct mp_page_head *head,
-                           struct mp_str body, struct mp_err *err, struct mp_piece *ret);
+#define MP_PAGE_HEAD_MAX 64u /* bytes of a page's header */
+
+/* A page as it stands in the file: its header, then its body. */
+struct mp_packed_page {
+    struct mp_str head, body;
+    uint32_t bytes; /* of both */
+};
+
+/* Compresses a body and makes its header; lends both until the next call (and the body itself where
+ * there is no codec). MP_BAD_DATA: too large for a page. */
+enum mp_code mp_page_pack(struct mp_parquet_encoder *encoder, const struct mp_page_head *head,
+                          struct mp_str body, struct mp_err *err, struct mp_packed_page *ret);
+
+/* ---- packed ---------------------------------------------------------------------------------- */
+
+/* Held by the encoder while it adds, and by every chunk that lies in it. */
+struct mp_packed {
+    struct mp_segment_pool *pool;
+    struct mp_segment_list list;
+    uint32_t holders;
+};
+
+/* Gives one to its first holder. */
+struct mp_packed *mp_packed_new(struct mp_segment_pool *pool);
+/* One holder less; the last one's segments go back. No-op on NULL. */
+void mp_packed_drop(struct mp_packed *packed);
+/* Copies bytes behind all that was added. */
+void mp_packed_add(struct mp_packed *packed, struct mp_str bytes);
+/* Where the next bytes will lie, or behind the last ones. */
+struct mp_cursor mp_packed_end(const struct mp_packed *packed);
+/* Gives the number of parts in which all that was added since `from` lies, and the parts, an
+ * allocation of the caller, who has become a holder. */
+uint32_t mp_packed_since(struct mp_packed *packed, struct mp_cursor from, struct mp_str **ret);
 
 /* ---- encode ---------------------------------------------------------------------------------- */
 
 /* A data page that was written. */
 struct mp_page_record {
-    struct mp_piece piece;
+    uint32_t bytes; /* in the file, with the header */
     uint32_t rows, nulls, nans;
     bool bounds_lost; /* no bound of MP_BOUND_PAGE_MAX bytes can be made */
     uint8_t sizes[2];
@@ -393,9 +418,12 @@ struct mp_parquet_chunk {
     uint8_t codec;
     uint32_t rows, nulls;
     uint64_t nans;
-    struct mp_piece dictionary; /* size 0: none */
-    struct mp_piece *pages;
-    uint32_t *page_rows; /* rows of each page */
+    struct mp_packed *packed; /* what holds its pages */
+    struct mp_str *parts;     /* their bytes: the dictionary's, then those of all data pages */
+    uint32_t part_count;
+    uint32_t dictionary_bytes; /* 0: none */
+    uint32_t *page_bytes;      /* of each data page */
+    uint32_t *page_rows;
     uint32_t page_count;
     uint64_t raw_bytes, bytes; /* with page headers, before and after compression */
     struct mp_extremes extremes;
@@ -419,9 +447,12 @@ struct mp_parquet_encoder {
     struct mp_source source;
     struct mp_dict dict;
     struct mp_page page;
-    char *packed; /* what the codec makes */
-    size_t packed_capacity;
-    void *zstd; /* ZSTD_CCtx */
+    char *body; /* what the codec makes */
+    size_t body_capacity;
+    char head[MP_PAGE_HEAD_MAX];
+    void *zstd;            /* ZSTD_CCtx */
+    struct mp_packed *out; /* of the column being encoded */
+    uint8_t codec;         /* of the pages to come; the chunk at hand may do without */
     /* the chunk being made */
     struct mp_page_record *records;
     size_t records_capacity;

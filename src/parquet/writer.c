@@ -114,18 +114,9 @@ static uint32_t count_pieces(const struct file *file)
         for (uint32_t leaf = 0; leaf < file->leaf_count; leaf++) {
             const struct mp_parquet_chunk *chunk = chunk_of(file, group, leaf);
 
-            count += (chunk->dictionary.size != 0) + chunk->page_count;
+            count += chunk->part_count;
         }
     return count;
-}
-
-static struct mp_str *put_chunk(struct mp_str *at, const struct mp_parquet_chunk *chunk)
-{
-    if (chunk->dictionary.size)
-        *at++ = mp_str_n(chunk->dictionary.data, chunk->dictionary.size);
-    for (uint32_t i = 0; i < chunk->page_count; i++)
-        *at++ = mp_str_n(chunk->pages[i].data, chunk->pages[i].size);
-    return at;
 }
 
 /* Lays the chunks out; gives the offset behind the last one. */
@@ -141,7 +132,8 @@ static uint64_t lay_out(struct file *file, struct mp_str *pieces)
 
             place_of(file, group, leaf)->offset = offset;
             offset += chunk->bytes;
-            at = put_chunk(at, chunk);
+            memcpy(at, chunk->parts, chunk->part_count * sizeof(*at));
+            at += chunk->part_count;
         }
     assert(at == pieces + file->door.piece_count - 1);
     return offset;
@@ -169,7 +161,7 @@ static void write_indexes(struct file *file, uint64_t offset)
             struct place *place = place_of(file, group, leaf);
 
             place->offset_index = offset + tail->size;
-            mp_index_offsets(chunk, place->offset + chunk->dictionary.size, tail);
+            mp_index_offsets(chunk, place->offset + chunk->dictionary_bytes, tail);
             place->offset_index_bytes = (uint32_t)(offset + tail->size - place->offset_index);
         }
 }
@@ -315,7 +307,7 @@ static void write_encodings(struct mp_thrift *thrift, bool indexed)
 static void write_column_meta(struct mp_thrift *thrift, const struct leaf *leaf,
                               const struct mp_parquet_chunk *chunk, const struct place *place)
 {
-    bool indexed = chunk->dictionary.size != 0;
+    bool indexed = chunk->dictionary_bytes != 0;
 
     mp_thrift_struct(thrift, 3);
     mp_thrift_i32(thrift, 1, mp_layout_of(chunk->type).physical);
@@ -325,7 +317,7 @@ static void write_column_meta(struct mp_thrift *thrift, const struct leaf *leaf,
     mp_thrift_i64(thrift, 5, chunk->rows);
     mp_thrift_i64(thrift, 6, (int64_t)chunk->raw_bytes);
     mp_thrift_i64(thrift, 7, (int64_t)chunk->bytes);
-    mp_thrift_i64(thrift, 9, (int64_t)(place->offset + chunk->dictionary.size));
+    mp_thrift_i64(thrift, 9, (int64_t)(place->offset + chunk->dictionary_bytes));
     if (indexed)
         mp_thrift_i64(thrift, 11, (int64_t)place->offset);
     write_statistics(thrift, chunk);

@@ -10,8 +10,10 @@
  * with other names or field ids (mp_parquet_file_new is cheap) without encoding again.
  *
  * Memory   encode takes the column's segments and gives each back to the pool as soon as no file
- *          needs it any more. Chunks own their bytes. A file borrows its chunks.
- * Threads  an encoder belongs to one thread at a time; chunks may be read by all.
+ *          needs it any more. Chunks lie in segments of the same pool, which the last chunk of a
+ *          column gives back when it is freed. A file borrows its chunks.
+ * Threads  an encoder belongs to one thread at a time; chunks may be read by all, and those of one
+ *          column are freed by one thread at a time.
  * After    Apache Parquet format 2.10: Encodings, Data Pages, Page Index, Column Order, Logical
  *          Types.
  */
@@ -29,7 +31,7 @@ enum mp_codec { MP_CODEC_NONE, MP_CODEC_SNAPPY, MP_CODEC_ZSTD, MP_CODEC_LZ4_RAW 
 struct mp_parquet_options {
     enum mp_codec codec;
     int level;                     /* zstd; 0: 1 */
-    uint32_t page_bytes;           /* raw bytes of a data page, about; 0: 1 MiB */
+    uint32_t page_bytes;           /* raw bytes of a data page, about; 0: 1 MiB, zstd 2 MiB */
     uint32_t dictionary_bytes_max; /* a larger dictionary falls back to PLAIN; 0: 1 MiB */
     bool no_dictionary;
 };
@@ -93,7 +95,7 @@ struct mp_parquet_output {
 };
 
 /* Writes the chunk's bytes and lets go of them; what a footer says of the chunk stays. A file of
- * such chunks has pieces without data (NULL) in their places. */
+ * such chunks has no pieces in their places. */
 enum mp_code mp_parquet_chunk_write(struct mp_parquet_chunk *chunk,
                                     const struct mp_parquet_output *output, struct mp_err *err);
 /* No-op on NULL. */

@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-#define GROUP_RAW_BYTES (UINT64_C(128) << 20) /* raw bytes of a row group */
+#define GROUP_RAW_BYTES (UINT64_C(128) << 20) /* raw bytes of a row group, at most */
 
 struct encode {
     struct mp_pipeline *p;
@@ -102,9 +102,9 @@ static uint32_t begin_order(const struct mp_column *columns, uint32_t count, uin
 static uint32_t rows_per_group(const struct mp_batch *batch)
 {
     uint64_t rows = mp_batch_rows(batch), raw = mp_batch_bytes(batch);
-    uint64_t fitting = raw > GROUP_RAW_BYTES ? rows * GROUP_RAW_BYTES / raw : rows;
+    uint64_t groups = raw / GROUP_RAW_BYTES + 1;
 
-    return fitting ? (uint32_t)fitting : 1;
+    return (uint32_t)((rows + groups - 1) / groups);
 }
 
 /* Puts each file's footer around its chunks, and gives it a key. */

@@ -391,6 +391,12 @@ static enum mp_code stage_commit(struct mp_publish *publish, struct mp_err *err)
         publish->unsure = true;
     if (publish->result.orphaned)
         mp_orphans_tell(publish, publish->result.orphaned);
+    if (publish->result.orphaned && code == MP_CHANGED)
+        mp_metric_add(p->world.metrics, MP_M_ERRORS,
+                      strcmp(publish->result.orphaned, "commit_refused") == 0
+                          ? "hoglake_commit_contention"
+                          : "write_retry",
+                      1);
     if (!code)
         mp_metric_observe(p->world.metrics, MP_M_COMMIT_DURATION, NULL,
                           (double)(mp_now_mono_us(p->world.env) - began) / 1e6);
@@ -568,6 +574,7 @@ static struct mp_publish publish_of(struct mp_pipeline *p, struct mp_job *job)
                   .round_ms_max = p->options.flush_ms_max,
                   .round_since_us = now},
         .began_us = now,
+        .began_wall_us = mp_now_wall_us(p->world.env),
     };
 }
 

@@ -104,6 +104,28 @@ enum mp_code mp_call_query_bool(struct mp_call *call, const char *name, bool *re
     return MP_OK;
 }
 
+enum mp_code mp_call_key_value(struct mp_call *call, const char *name, struct mp_str text,
+                               uint32_t arity, uint32_t *ret_key, struct mp_str *ret_value)
+{
+    const char *colon = text.size ? memchr(text.data, ':', text.size) : NULL;
+    size_t digits = colon ? (size_t)(colon - text.data) : 0;
+    uint64_t key = 0;
+
+    for (size_t i = 0; i < digits; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9' || digits > 6)
+            return mp_refuse_bad(call, "%s must be key_index:value", name);
+        key = key * 10 + (uint64_t)(text.data[i] - '0');
+    }
+    if (!digits)
+        return mp_refuse_bad(call, "%s must be key_index:value", name);
+    if (key >= arity)
+        return mp_refuse_invalid(call, "%s: there is no key %llu, the table has %u", name,
+                                 (unsigned long long)key, arity);
+    *ret_key = (uint32_t)key;
+    *ret_value = mp_str_n(colon + 1, text.size - digits - 1);
+    return MP_OK;
+}
+
 static enum mp_code uuid_of(struct mp_call *call, struct mp_str text, const char *what,
                             struct mp_str *ret)
 {
@@ -133,6 +155,24 @@ enum mp_code mp_call_read_end(struct mp_call *call, const struct mp_wire_reader 
         return MP_OK;
     return reader->nul ? mp_refuse_invalid(call, "%s", reader->fault)
                        : mp_refuse_bad(call, "%s", reader->fault);
+}
+
+void mp_call_print_rows(struct mp_call *call, uint32_t number, mp_row_print *print)
+{
+    mp_buf_add_byte(&call->out, '[');
+    for (uint32_t i = 0; i < mp_sql_rows(call->sql, number); i++) {
+        if (i)
+            mp_buf_add_byte(&call->out, ',');
+        print(call, number, i);
+    }
+    mp_buf_add_byte(&call->out, ']');
+}
+
+void mp_call_print_count(struct mp_call *call, const char *name, int64_t count)
+{
+    mp_buf_add_byte(&call->out, '{');
+    mp_wire_member_int(&call->out, name, count);
+    mp_buf_add_byte(&call->out, '}');
 }
 
 /* No character that is not white space: Unicode's, as far as anybody types it. */

@@ -69,11 +69,21 @@ struct mp_str mp_call_query(const struct mp_call *call, const char *name);
 enum mp_code mp_call_query_int(struct mp_call *call, const char *name, int64_t *ret, bool *ret_has);
 enum mp_code mp_call_query_bool(struct mp_call *call, const char *name, bool *ret);
 enum mp_code mp_call_query_uuid(struct mp_call *call, const char *name, struct mp_str *ret);
+/* Takes "key_index:value" apart: 400 where it is none, 422 where there is no such key. name: of the
+ * parameter it came in. */
+enum mp_code mp_call_key_value(struct mp_call *call, const char *name, struct mp_str text,
+                               uint32_t arity, uint32_t *ret_key, struct mp_str *ret_value);
 /* A part of the path as a UUID in canonical form. */
 enum mp_code mp_call_part_uuid(struct mp_call *call, uint32_t part, struct mp_str *ret);
 
 /* Turns a reader's fault into 400, or 422 for a NUL byte. */
 enum mp_code mp_call_read_end(struct mp_call *call, const struct mp_wire_reader *reader);
+
+/* Prints an answer's rows as a JSON array. number: of the statement. */
+typedef void mp_row_print(struct mp_call *call, uint32_t number, uint32_t row);
+void mp_call_print_rows(struct mp_call *call, uint32_t number, mp_row_print *print);
+/* The whole answer: {"name": count}. */
+void mp_call_print_count(struct mp_call *call, const char *name, int64_t count);
 
 /* author and message: of the body (which may be NULL) or, for DELETE, of the query. */
 struct mp_attribution {

@@ -65,6 +65,11 @@ enum mp_code mp_variant_check(const json_t *shredding, const char *column, struc
 enum mp_code mp_partition_fields_check(struct mp_arena *arena, struct mp_columns columns,
                                        struct mp_wire_partition_field *fields, uint32_t count,
                                        struct mp_err *err);
+/* A partition value for people, as JSON: the calendar unit that a temporal transform counted
+ * ("2026", "2026-09", "2026-09-05", "2026-09-05T01:00"), a bucket's number, else the value's text.
+ * null where it is none. type: of the source. */
+void mp_partition_value_print(struct mp_buf *buf, struct mp_str transform, enum mp_hog_type type,
+                              struct mp_str raw);
 enum mp_code mp_sort_fields_check(struct mp_arena *arena, struct mp_columns columns,
                                   struct mp_wire_sort_field *fields, uint32_t count,
                                   struct mp_err *err);

@@ -1,4 +1,6 @@
 /* server/layout.c - see columns.h: partition specs and sort orders. */
+#include "base/civil.h"
+#include "config/text.h"
 #include "server/columns.h"
 
 static const struct transform {
@@ -112,4 +114,41 @@ enum mp_code mp_sort_fields_check(struct mp_arena *arena, struct mp_columns colu
                                   source.path);
     }
     return code;
+}
+
+/* Count of a unit since 1970 as a bound of a type that has a calendar. */
+static void print_count(struct mp_buf *buf, enum mp_hog_type type, int64_t count)
+{
+    struct mp_str bytes = {(const char *)&count, type == MP_HOG_DATE ? 4 : 8};
+
+    mp_hog_bound_print(buf, type, 0, bytes); /* little endian, as we are */
+}
+
+void mp_partition_value_print(struct mp_buf *buf, struct mp_str transform, enum mp_hog_type type,
+                              struct mp_str raw)
+{
+    const int64_t count_max = INT64_C(2000000000), hour_us = INT64_C(3600000000);
+    bool identity = mp_str_eq(transform, MP_STR("identity")), fits = false;
+    int64_t count = 0;
+
+    if (raw.data && identity && type != MP_HOG_TIMESTAMP_NS) {
+        mp_buf_add_json(buf, raw);
+        return;
+    }
+    if (!raw.data || !mp_text_integer(raw, &count, &fits) || !fits ||
+        (!identity && (count > count_max || count < -count_max)))
+        mp_buf_add_c(buf, "null");
+    else if (identity)
+        print_count(buf, MP_HOG_TIMESTAMP_NS, count);
+    else if (mp_str_eq(transform, MP_STR("year")))
+        mp_buf_printf(buf, "\"%04lld\"", (long long)(1970 + count));
+    else if (mp_str_eq(transform, MP_STR("month")))
+        mp_buf_printf(buf, "\"%04lld-%02lld\"", (long long)(1970 + mp_floor_div(count, 12)),
+                      (long long)(count - 12 * mp_floor_div(count, 12) + 1));
+    else if (mp_str_eq(transform, MP_STR("day")))
+        print_count(buf, MP_HOG_DATE, count);
+    else if (mp_str_eq(transform, MP_STR("hour")))
+        print_count(buf, MP_HOG_TIMESTAMP, count * hour_us);
+    else
+        mp_buf_printf(buf, "%lld", (long long)count);
 }

@@ -44,13 +44,12 @@ struct mp_server_metrics {
 static struct series *series_of(struct mp_server_metrics *metrics, enum mp_server_metric id,
                                 const char *labels)
 {
-    uint32_t hash = (2166136261u ^ (uint32_t)id) * 16777619u;
+    uint32_t hash = mp_str_hash(MP_STR_HASH, mp_str_n(&id, sizeof(id)));
     struct series *series;
 
     assert((labels != NULL) == (infos[id].label != NULL));
     labels = labels ? labels : "";
-    for (const char *c = labels; *c; c++) /* FNV-1a */
-        hash = (hash ^ (unsigned char)*c) * 16777619u;
+    hash = mp_str_hash(hash, mp_str_c(labels));
     for (series = metrics->chains[hash % CHAINS]; series; series = series->next_hash)
         if (series->id == id && strcmp(series->labels, labels) == 0)
             return series;

@@ -42,8 +42,9 @@ bool mp_route_at_once(struct mp_str method, struct mp_str path);
 bool mp_route_decode(struct mp_arena *arena, struct mp_str text, bool query, struct mp_str *ret);
 enum mp_code mp_route_query(struct mp_call *call, struct mp_str query);
 
-struct mp_commits;    /* tx/commit.h */
-struct mp_background; /* background/background.h */
+struct mp_commits;     /* tx/commit.h */
+struct mp_catalog_ids; /* tx/catalog_ids.h */
+struct mp_background;  /* background/background.h */
 
 struct mp_server {
     const struct mp_server_settings *settings;
@@ -53,6 +54,7 @@ struct mp_server {
     struct mp_sql_pool *pool;
     struct mp_http_server *http;
     struct mp_http_tls tls; /* empty: plain HTTP */
+    struct mp_catalog_ids *catalog_ids;
     struct mp_commits *commits;
     struct mp_background *background;
     atomic_bool database_up; /* as of the last probe, not older than some seconds */

@@ -6,6 +6,7 @@
  */
 #include "server/background/background.h"
 #include "server/priv.h"
+#include "server/tx/catalog_ids.h"
 #include "server/tx/commit.h"
 
 #include "base/mem.h"
@@ -268,6 +269,7 @@ enum mp_code mp_server_open(const struct mp_server_settings *settings, const str
     server->log = log;
     server->metrics = mp_server_metrics_new();
     server->pool = mp_sql_pool_open(&pool, env);
+    server->catalog_ids = mp_catalog_ids_new();
     server->commits = mp_commits_open(server);
     code = load_tls(server, err);
     if (!code)
@@ -300,6 +302,7 @@ void mp_server_close(struct mp_server *server)
     mp_http_tls_fini(&server->tls);
     mp_background_close(server->background);
     mp_commits_close(server->commits);
+    mp_catalog_ids_free(server->catalog_ids);
     mp_sql_pool_close(server->pool);
     mp_server_metrics_free(server->metrics);
     mp_free(server);

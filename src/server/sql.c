@@ -85,7 +85,8 @@ struct mp_sql_pool_state mp_sql_pool_state(struct mp_sql_pool *pool)
 }
 
 /* Plans are made once a statement and must stay good while tables grow from nothing: every
- * statement has an index to go by, so indexes are what the planner shall take. */
+ * statement and every join has an index to go by, so indexes are what the planner shall take, and
+ * the planner is told nothing of what columns hold (migrations/002_plans.sql). */
 static enum mp_code set_up(struct mp_sql_pool *pool, struct mp_sql *sql, struct mp_err *err)
 {
     char lock_ms[16];
@@ -95,7 +96,10 @@ static enum mp_code set_up(struct mp_sql_pool *pool, struct mp_sql *sql, struct 
                "SELECT set_config('lock_timeout', $1, false),"
                " set_config('plan_cache_mode', 'force_generic_plan', false),"
                " set_config('enable_seqscan', 'off', false),"
+               " set_config('enable_hashjoin', 'off', false),"
+               " set_config('enable_mergejoin', 'off', false),"
                " set_config('jit', 'off', false),"
+               " set_config('work_mem', '32MB', false),"
                " set_config('synchronous_commit', $2, false)",
                (const struct mp_pg_value[]){
                    {mp_str_c(lock_ms), MP_PG_TEXT},
@@ -410,4 +414,29 @@ bool mp_sql_true(const struct mp_sql *sql, uint32_t number, uint32_t row, uint32
     struct mp_str cell = mp_pg_cell(sql->pg, number, row, column);
 
     return cell.data && cell.data[0] == 't';
+}
+
+/* After  PostgreSQL documentation, "Array Input and Output Syntax". */
+bool mp_sql_items_next(struct mp_sql_items *items, struct mp_buf *item, bool *ret_null)
+{
+    struct mp_str text = items->text;
+    size_t i = items->at + 1; /* behind '{' or ',' */
+    bool quoted;
+
+    if (i >= text.size || text.data[i] == '}')
+        return false;
+    quoted = text.data[i] == '"';
+    mp_buf_clear(item);
+    for (i += quoted; i < text.size; i++) {
+        char c = text.data[i];
+
+        if (quoted ? c == '"' : c == ',' || c == '}')
+            break;
+        if (c == '\\')
+            c = text.data[++i];
+        mp_buf_add_byte(item, c);
+    }
+    items->at = i + quoted;
+    *ret_null = !quoted && mp_str_eq(mp_buf_str(item), MP_STR("NULL"));
+    return true;
 }

@@ -41,6 +41,11 @@ enum mp_code mp_sql_take(struct mp_sql_pool *pool, struct mp_err *err, struct mp
  * closed. No-op on NULL. */
 void mp_sql_give(struct mp_sql_pool *pool, struct mp_sql **sql);
 
+/* For statements: the number column is null, said so that no partial index is taken for it. Where
+ * nothing is known of a column the planner thinks that hardly any row is null, and a partial index
+ * of such rows nearly empty; what finds the row is then looked at as a filter. */
+#define MP_SQL_NULL(column) "coalesce(" column ", 0) = 0"
+
 /* --- values --- */
 
 struct mp_v {
@@ -134,5 +139,13 @@ bool mp_sql_null(const struct mp_sql *sql, uint32_t number, uint32_t row, uint32
 int64_t mp_sql_int(const struct mp_sql *sql, uint32_t number, uint32_t row, uint32_t column,
                    int64_t missing);
 bool mp_sql_true(const struct mp_sql *sql, uint32_t number, uint32_t row, uint32_t column);
+
+/* Items of a text[] in a cell. */
+struct mp_sql_items {
+    struct mp_str text; /* as PostgreSQL prints it */
+    size_t at;          /* starts with 0 */
+};
+/* Puts the next item in the place of what item holds; false: there is none. */
+bool mp_sql_items_next(struct mp_sql_items *items, struct mp_buf *item, bool *ret_null);
 
 #endif

@@ -78,6 +78,17 @@ enum mp_code mp_at_read(struct mp_call *call, struct mp_at *ret)
     return MP_OK;
 }
 
+enum mp_code mp_at_head(struct mp_call *call, struct mp_at *ret)
+{
+    uint32_t count = call->query_count;
+    enum mp_code code;
+
+    call->query_count = 0;
+    code = mp_at_read(call, ret);
+    call->query_count = count;
+    return code;
+}
+
 enum mp_code mp_namespace_find(struct mp_call *call, struct mp_sql *sql, int64_t catalog_id,
                                struct mp_str name, int64_t *ret)
 {
@@ -545,7 +556,7 @@ void mp_table_alter_send(struct mp_tx *tx, const struct mp_table *before,
         !same_text(before->properties, after->properties)) {
         MP_SQL(tx->sql,
                "UPDATE hog_table_version SET end_snapshot = $3 WHERE catalog_id = $1"
-               " AND table_id = $2 AND end_snapshot IS NULL",
+               " AND table_id = $2 AND " MP_SQL_NULL("end_snapshot"),
                mp_v_int(tx->catalog_id), mp_v_int(after->table_id), mp_v_int(snapshot));
         send_version(tx, after, snapshot);
     }
@@ -580,6 +591,6 @@ void mp_table_drop_send(struct mp_tx *tx, int64_t table_id, int64_t snapshot)
            mp_v_int(tx->catalog_id), mp_v_int(table_id), mp_v_int(snapshot));
     MP_SQL(tx->sql,
            "UPDATE hog_table_version SET end_snapshot = $3 WHERE catalog_id = $1"
-           " AND table_id = $2 AND end_snapshot IS NULL",
+           " AND table_id = $2 AND " MP_SQL_NULL("end_snapshot"),
            mp_v_int(tx->catalog_id), mp_v_int(table_id), mp_v_int(snapshot));
 }

@@ -30,6 +30,8 @@ struct mp_at {
 
 /* Reads the catalog and resolves ?snapshot and ?at_timestamp: 404, 422, 410. */
 enum mp_code mp_at_read(struct mp_call *call, struct mp_at *ret);
+/* The same at the head, whatever pins the query holds: for what has no time travel. */
+enum mp_code mp_at_head(struct mp_call *call, struct mp_at *ret);
 /* Finds a live namespace: 404. */
 enum mp_code mp_namespace_find(struct mp_call *call, struct mp_sql *sql, int64_t catalog_id,
                                struct mp_str name, int64_t *ret);

@@ -233,6 +233,24 @@ static void spellings_of_one_column_fold(void)
     lines_close(&lines);
 }
 
+/* A key that only had nulls finds its column when another spelling has made one. */
+static void nulls_find_the_column_that_came_later(void)
+{
+    lines_open(&lines);
+    lines_add(&lines, "{\"Late\":null,\"n\":1}");
+    lines_add(&lines, "{\"Late\":null,\"n\":2}");
+    lines_add(&lines, "{\"late\":7}");
+    lines_add(&lines, "{\"Late\":null,\"n\":3}");
+    lines_add(&lines, "{\"late\":8,\"Late\":null}");
+    lines_add(&lines, "{\"Late\":9}");
+    lines_seal(&lines, true);
+    TYPES("n:int64 late:int64 _inserted_at:timestamptz _rescued_data:varchar");
+    VALUES("late", "~|~|7|~|8|9");
+    VALUES("n", "1|2|~|3|~|~");
+    VALUES("_rescued_data", "~|~|~|~|{\"Late\":null}|~");
+    lines_close(&lines);
+}
+
 static bool no_blanks(struct mp_str name)
 {
     return name.size && !memchr(name.data, ' ', name.size);
@@ -596,6 +614,29 @@ static void arrow_bytes_follow_the_formula(void)
     lines_close(&lines);
 }
 
+/* What a sealed batch held is asked for when its row groups are made, and by the metrics. */
+static void bytes_are_those_of_the_segments_also_of_a_sealed_batch(void)
+{
+    char record[300];
+    size_t before;
+
+    lines_open(&lines);
+    for (int i = 0; i < 5000; i++) {
+        /* v is a number until a text comes, and then spelled out */
+        snprintf(record, sizeof(record),
+                 i == 3000 ? "{\"v\":\"x\"}" : "{\"v\":%d,\"t\":\"%0200d\"}", i, i);
+        lines_add(&lines, record);
+    }
+    before = mp_batch_bytes(lines.batch) - mp_batch_own_bytes(lines.batch);
+    CHECK_INT(before, mp_segment_pool_bytes(lines.pool));
+    CHECK(before > 4999 * 204);
+    lines_seal(&lines, true);
+    CHECK_INT(mp_batch_bytes(lines.batch) - mp_batch_own_bytes(lines.batch),
+              mp_segment_pool_bytes(lines.pool));
+    CHECK(mp_segment_pool_bytes(lines.pool) >= before + 5000 * 8); /* the stamp's */
+    lines_close(&lines);
+}
+
 static void values_span_segments(void)
 {
     char record[2048];
@@ -828,6 +869,8 @@ int main(int argc, char **argv)
         TEST(unwritable_live_types_rescue_everything),
         TEST(a_changed_table_is_noticed),
         TEST(arrow_bytes_follow_the_formula),
+        TEST(bytes_are_those_of_the_segments_also_of_a_sealed_batch),
+        TEST(nulls_find_the_column_that_came_later),
         TEST(values_span_segments),
         TEST(declared_columns_are_set_by_number),
         TEST(companions_come_with_values_of_their_source),

@@ -405,6 +405,19 @@ static void hoglake_liveness_budget(void)
               "PYHOGLAKE_UPLOAD_CONCURRENCY is \"0\"");
 }
 
+static void what_nobody_knows_halts_unless_said_otherwise(void)
+{
+    CHECK_INT(GOOD(HOGLAKE)->hoglake.unsettled_plan, MP_UNSETTLED_HALT);
+    CHECK_INT(GOOD("MILLPOND_HOGLAKE_UNSETTLED_PLAN=again", HOGLAKE)->hoglake.unsettled_plan,
+              MP_UNSETTLED_AGAIN);
+    CHECK_INT(GOOD("MILLPOND_HOGLAKE_UNSETTLED_PLAN=skip", HOGLAKE)->hoglake.unsettled_plan,
+              MP_UNSETTLED_SKIP);
+    CHECK(!GOOD(HOGLAKE)->hoglake.lost_offsets_reset);
+    CHECK(GOOD("MILLPOND_HOGLAKE_LOST_OFFSETS=reset", HOGLAKE)->hoglake.lost_offsets_reset);
+    CHECK_HAS(BAD("MILLPOND_HOGLAKE_UNSETTLED_PLAN=retry", HOGLAKE),
+              "MILLPOND_HOGLAKE_UNSETTLED_PLAN is \"retry\": allowed is one of halt, again, skip");
+}
+
 static void plan_age_is_a_duration(void)
 {
     CHECK_INT(GOOD("MILLPOND_HOGLAKE_PLAN_AGE_MAX=90", HOGLAKE)->hoglake.plan_age_s_max, 90);
@@ -752,6 +765,7 @@ int main(int argc, char **argv)
         TEST(hoglake_key_pair_goes_together),
         TEST(hoglake_cross_checks),
         TEST(hoglake_liveness_budget),
+        TEST(what_nobody_knows_halts_unless_said_otherwise),
         TEST(plan_age_is_a_duration),
         TEST(filter_of_integers_is_typed),
         TEST(filter_of_mixed_values_is_text),

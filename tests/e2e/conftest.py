@@ -8,8 +8,11 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "tests/services"))
 sys.path.insert(0, os.path.join(TOP, "tests/data"))
 
+import hoglakes
+import http_proxy
 import lakes
 import services
+from hoglakes import hoglaked
 
 
 @pytest.fixture(scope="session")
@@ -53,3 +56,27 @@ def pg_lake(db, tmp_path):
 def s3_lake(db, s3):
     """PostgreSQL and S3."""
     return lakes.Lake(lakes.new_database(db), "s3://lake/%s/" % lakes.unique("data"), db=db, s3=s3)
+
+
+@pytest.fixture(scope="session")
+def hog(db, s3):
+    """The hoglake catalog service."""
+    database = lakes.unique("hoglake")
+    db.create_database(database)
+    with hoglaked.started("postgresql://127.0.0.1:%d/%s" % (db.port, database), s3) as server:
+        yield server
+
+
+@pytest.fixture
+def hog_lake(hog, s3):
+    return hoglakes.HogLake(hog, s3)
+
+
+@pytest.fixture
+def hog_proxied(hog, s3):
+    """A hoglake behind a proxy before its catalog and one before its store."""
+    with http_proxy.proxy("127.0.0.1", hog.port) as catalog, \
+            http_proxy.proxy("127.0.0.1", s3.port) as store:
+        lake = hoglakes.HogLake(hog, s3, catalog.url, store.url)
+        lake.catalog_proxy, lake.store_proxy = catalog, store
+        yield lake

@@ -70,6 +70,17 @@ def text_of(name):
     return "epoch_us(%s)::VARCHAR" % quoted if name == "timestamp" else "%s::VARCHAR" % quoted
 
 
+def check_column(connection, relation, name, column):
+    value = "epoch_us(timestamp)" if name == "timestamp" else '"%s"' % name
+    found = connection.execute(
+        "SELECT count(%s), count(DISTINCT %s), min(%s), max(%s), "
+        "sum(('0x' || md5(%s)[1:12])::BIGINT)::HUGEINT FROM %s" %
+        (value, value, value, value, text_of(name), relation)).fetchone()
+    low, high = (bound.decode() if isinstance(bound, bytes) else bound
+                 for bound in (column.low, column.high))
+    assert found == (column.count, len(column.distinct), low, high, column.total), name
+
+
 def check_columns(lake, expected, table):
     live = lake.columns(table)
     assert set(live) == set(expected) | {"_inserted_at"}, "only keys that had a value are columns"
@@ -77,14 +88,7 @@ def check_columns(lake, expected, table):
     assert live["properties"] == "varchar" and live["event"] == "varchar"
     connection = lake.duckdb()
     for name, column in expected.items():
-        value = "epoch_us(timestamp)" if name == "timestamp" else '"%s"' % name
-        found = connection.execute(
-            "SELECT count(%s), count(DISTINCT %s), min(%s), max(%s), "
-            "sum(('0x' || md5(%s)[1:12])::BIGINT)::HUGEINT FROM lake.%s" %
-            (value, value, value, value, text_of(name), table)).fetchone()
-        low, high = (bound.decode() if isinstance(bound, bytes) else bound
-                     for bound in (column.low, column.high))
-        assert found == (column.count, len(column.distinct), low, high, column.total), name
+        check_column(connection, "lake." + table, name, column)
     connection.close()
 
 

@@ -231,8 +231,8 @@ static void faults_of_open(void)
         {{.status = 410}, MP_REFUSED, false},
         {{.status = 422}, MP_REFUSED, false},
         {{.status = 301, .headers = "Location: /elsewhere\r\n"}, MP_BAD_CONFIG, false},
-        {{.body = "<html>"}, MP_BAD_DATA, false},
-        {{.body = "{\"name\":\"millpond\"}"}, MP_BAD_DATA, false},
+        {{.body = "<html>"}, MP_REFUSED, false},
+        {{.body = "{\"name\":\"millpond\"}"}, MP_REFUSED, false},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -350,6 +350,18 @@ static void a_reading_is_good_for_a_quarter_of_the_retention(void)
         CHECK_INT(resolved()->snapshot, good_us ? 8 : 7);
         over(good_us ? 4 : 3);
     }
+}
+
+static void after_a_refresh_the_table_is_read_again(void)
+{
+    static const struct http_step steps[] = {
+        CATALOG(""), TABLE(7, ID, ), FOREVER, {.body = TABLE_TEXT(UUID2, 9, ID, )}};
+
+    OPEN(steps, "", 0);
+    CHECK_STR(resolved()->uuid, MP_STR(UUID));
+    lake->driver->refresh(lake);
+    CHECK_STR(resolved()->uuid, MP_STR(UUID2));
+    over(4);
 }
 
 static void a_layout_that_is_as_wanted(void)
@@ -617,8 +629,7 @@ static void a_table_is_made_whole_where_the_catalog_can(void)
         CHECK_STR(mp_str_n(target.data + prefix.size + 36, target.size - prefix.size - 36),
                   mp_str_c(rows[i].endpoint));
         snprintf(body, sizeof(body),
-                 "{\"namespace\":\"analytics\",\"name\":\"events\"," NEW_COLUMNS
-                 ",\"author\":\"millpond/events/3\"%s",
+                 "{\"namespace\":\"analytics\",\"name\":\"events\"," NEW_COLUMNS "%s",
                  rows[i].layout);
         said(3, body);
         snprintf(end, sizeof(end), "%.36s/commit", target.data + prefix.size);
@@ -639,7 +650,7 @@ static void a_creation_that_is_rejected(void)
     } rows[] = {
         {"{\"state\":\"rejected\",\"reason\":\"target_exists\"}", MP_OK, false},
         {"{\"state\":\"rejected\",\"reason\":\"definition_invalid\"}", MP_REFUSED, false},
-        {"[]", MP_BAD_DATA, false},
+        {"[]", MP_REFUSED, false},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -797,11 +808,14 @@ static void small_types_are_promoted_and_longs_are_not_widened(void)
 
 static struct mp_lake_result result;
 
-static enum mp_code append_of(const struct mp_lake_table *table, const char *key)
+#define OBJECT "data/analytics/events/k/u-0.parquet"
+
+static enum mp_code append_file(const struct mp_lake_table *table, const char *key,
+                                const char *object)
 {
     struct mp_column_stats stats = {
         .field_id = 1, .type = MP_TYPE(INT64), .rows = 5, .nulls = 5, .compressed_bytes = 9};
-    struct mp_lake_file file = {.key = MP_STR("data/analytics/events/k/u-0.parquet"),
+    struct mp_lake_file file = {.key = mp_str_c(object),
                                 .rows = 5,
                                 .bytes = 100,
                                 .footer_bytes = 40,
@@ -820,6 +834,11 @@ static enum mp_code append_of(const struct mp_lake_table *table, const char *key
 
     memset(&result, 0xee, sizeof(result));
     return lake->driver->append(lake, &commit, &err, &result);
+}
+
+static enum mp_code append_of(const struct mp_lake_table *table, const char *key)
+{
+    return append_file(table, key, OBJECT);
 }
 
 static enum mp_code append(const struct mp_lake_table *table)
@@ -904,6 +923,7 @@ static void a_dead_connection_does_not_matter(void)
 
     CHECK_OK(append(table), err);
     CHECK_INT(result.snapshot, 8);
+    CHECK(result.replayed);
     said(3, BODY(7));
     said(4, BODY(7));
     over(5);
@@ -1078,8 +1098,8 @@ static void other_refusals(void)
         {REFUSED(403, "forbidden"), MP_REFUSED, false, NULL},
         {REFUSED(404, "not_found"), MP_IO, true, NULL},
         {{.status = 301, .headers = "Location: /v1\r\n"}, MP_BAD_CONFIG, false, NULL},
-        {{.body = "<html>fine</html>"}, MP_BAD_DATA, false, NULL},
-        {{.body = "{\"schema_version\":1}"}, MP_BAD_DATA, false, NULL},
+        {{.body = "<html>fine</html>"}, MP_REFUSED, false, NULL},
+        {{.body = "{\"schema_version\":1}"}, MP_REFUSED, false, NULL},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -1119,6 +1139,23 @@ static void another_commit_replaces_the_one_held(void)
     CHECK(!result.replayed);
     CHECK(!mp_str_eq(http_script_request(script, 4)->body, MP_STR(BODY(7))));
     over(5);
+}
+
+/* The same ranges, and so the same key, with other files: what is held is not sent for them. */
+static void other_files_of_the_same_ranges_are_another_request(void)
+{
+    static const struct http_step reused = {
+        .status = 422,
+        .body = "{\"error\":\"validation\",\"detail\":\"idempotency_key reused with a different "
+                "request\"}"};
+    READY({.status = 500}, reused, TABLE(9, ID, ));
+
+    fault(append(table), MP_IO, true);
+    CHECK_OK(append_file(table, KEY, "data/analytics/events/k/v-0.parquet"), err);
+    CHECK(result.already_published); /* the first had landed, for all that its answer said */
+    CHECK(memmem(http_script_request(script, 4)->body.data,
+                 http_script_request(script, 4)->body.size, "v-0.parquet", 11));
+    over(6);
 }
 
 static void without_files_nothing_is_sent(void)
@@ -1214,6 +1251,7 @@ int main(int argc, char **argv)
         TEST(a_table_is_read_as_it_is),
         TEST(a_table_that_is_not_there),
         TEST(a_reading_is_good_for_a_quarter_of_the_retention),
+        TEST(after_a_refresh_the_table_is_read_again),
         TEST(a_layout_that_is_as_wanted),
         TEST(what_a_layout_lacks_is_declared_in_one_alter),
         TEST(another_layout_stops_with_both_printed),
@@ -1248,6 +1286,7 @@ int main(int argc, char **argv)
         TEST(other_refusals),
         TEST(a_table_that_was_made_anew_is_resolved_again),
         TEST(another_commit_replaces_the_one_held),
+        TEST(other_files_of_the_same_ranges_are_another_request),
         TEST(without_files_nothing_is_sent),
         TEST(published_is_what_the_receipt_says),
         TEST(lost_offsets_are_named_by_messages),

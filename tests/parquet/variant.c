@@ -59,6 +59,8 @@ static void add_events(uint32_t rows)
     }
 }
 
+static size_t lent; /* by the pool, before what is encoded */
+
 static void encode(const struct mp_parquet_variant_options *options, const uint32_t *rows,
                    uint32_t group_rows_max)
 {
@@ -66,8 +68,9 @@ static void encode(const struct mp_parquet_variant_options *options, const uint3
     struct mp_parquet_cut cut = {&file, 1, group_rows_max};
     struct mp_parquet_encoder *encoder =
         mp_parquet_encoder_new(&(struct mp_parquet_options){.codec = MP_CODEC_ZSTD});
-    size_t lent = mp_segment_pool_bytes(pool);
     struct mp_err err;
+
+    lent = mp_segment_pool_bytes(pool);
 
     CHECK(mp_parquet_groups(&cut, 0) <= CHUNKS_MAX);
     counts = (struct mp_parquet_variant_counts){0};
@@ -75,7 +78,6 @@ static void encode(const struct mp_parquet_variant_options *options, const uint3
         mp_parquet_encode_variant(encoder, pool, &column, &cut, options, &err, chunks, &counts),
         err);
     mp_parquet_encoder_free(encoder);
-    CHECK_INT(mp_segment_pool_bytes(pool), lent); /* the source is as it was, the leaves are gone */
 }
 
 static void free_chunks(void)
@@ -84,6 +86,7 @@ static void free_chunks(void)
         mp_parquet_chunk_free(chunks[i]);
         chunks[i] = NULL;
     }
+    CHECK_INT(mp_segment_pool_bytes(pool), lent); /* the source is as it was, the leaves are gone */
 }
 
 static struct mp_parquet_file *make_file(uint32_t groups)

@@ -5,12 +5,14 @@ Every case is a function test_*(server); they share one server unless they start
 Arguments choose cases by a part of their name. HOGLAKED_SEED repeats a run of the fuzzers.
 """
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import os
 import random
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -18,15 +20,19 @@ import traceback
 import urllib.parse
 import uuid
 
+import described
 import hoglaked
+import pg_proxy
 import services
 
 SEED = int(os.environ.get("HOGLAKED_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
 DB = None
+DOCUMENT = described.Document()
 
 
 def call(server, method, path, body=None, **kwargs):
     status, answer, _ = hoglaked.request(server.url + "/v1" + path, method, body, **kwargs)
+    DOCUMENT.check(method, "/v1" + path.split("?")[0], body, status, answer)
     return status, answer
 
 
@@ -103,18 +109,82 @@ def test_request_ids_are_echoed_or_made(server):
 def test_openapi_lists_what_is_served(server):
     """Each listed operation has a route, and every route of the table is listed."""
     text = hoglaked.request(server.url + "/openapi.yaml")[1]
-    listed, path = set(), None
-    for line in text.split("components:")[0].splitlines():
-        if line.startswith("  /"):
-            path = line.strip().rstrip(":")
-        elif line.strip() in ("get:", "post:", "put:", "patch:", "delete:") and line.startswith("    "):
-            listed.add((line.strip()[:-1].upper(), path))
-    source = open(os.path.join(services.TOP, "src/server/route.c")).read()
-    assert len(listed) == source.split("enum { ROUTES")[0].count(" mp_route_"), len(listed)
-    for method, path in sorted(listed):
+    with open(os.path.join(services.TOP, "src/server/openapi.yaml")) as document:
+        assert text == document.read()
+    with open(os.path.join(services.TOP, "src/server/route.c")) as source:
+        routes = source.read().split("enum { ROUTES")[0].count(" mp_route_")
+    listed = [(method.upper(), path) for path, item in DOCUMENT.tree["paths"].items() for method in item
+              if method != "parameters"]
+    assert len(set(listed)) == len(listed) == routes, (len(listed), routes)
+    for method, path in listed:
         asked = re.sub(r"\{[a-z_]+\}", str(uuid.UUID(int=7)), path)
         status, answer, _ = hoglaked.request(server.url + asked, method, {} if method != "GET" else None)
         assert status != 405 and "nothing at this path" not in str(answer), (method, path, answer)
+    for name in ("/livez", "/healthz", "/readyz", "/metrics", "/openapi.yaml"):
+        DOCUMENT.check("GET", name, None, *hoglaked.request(server.url + name)[:2])
+
+
+def test_what_no_other_case_asks_for(server):
+    """Each operation's answer is as described; see the last case."""
+    catalog, table, made = lake(server)
+    ok(server, "GET", "/info")
+    assert ok(server, "GET", "/database/health")["server"]["version"]
+    got = ok(server, "POST", "/debug/decode-bound", {"type": "decimal", "value": "BNI=", "type_params": {"scale": 2}})
+    assert got == {"type": "decimal", "value": 12.34}
+    assert ok(server, "GET", "/maintenance/runs?limit=1")["runs"] is not None
+    assert catalog[10:] in [c["name"] for c in ok(server, "GET", "/catalogs")]
+    assert ok(server, "GET", catalog + "/namespaces") == [ok(server, "GET", catalog + "/namespaces/n")]
+    assert [t["name"] for t in ok(server, "GET", catalog + "/namespaces/n/tables")] == ["t"]
+    assert ok(server, "GET", table + "/partitions/values") == {"spec_id": -1, "fields": []}
+    ok(server, "POST", table + "/alter", {"ops": [{"op": "set_partition_spec", "fields": [
+        {"source_field_id": 1, "transform": "bucket", "transform_param": 4}]}]})
+    ok(server, "POST", catalog + "/commit", append(catalog, file(catalog, partition_values=["3"]),
+                                                   file(catalog, partition_values=[None]), read_snapshot=3))
+    values = ok(server, "GET", table + "/partitions/values")["fields"][0]
+    assert values["values"] in (["3", None], [None, "3"]) and values["transform_param"] == 4, values
+    view = {"name": "v", "sql": "s"}
+    ok(server, "POST", catalog + "/namespaces/n/views", view)
+    assert ok(server, "GET", catalog + "/namespaces/n/views/v")["dialect"] == "trino"
+    assert ok(server, "GET", catalog + "/options") == {"consumer_floor": True, "earliest_snapshot_id": 0}
+    offset = catalog + "/consumers/c/offsets/" + made["table_uuid"]
+    refused(server, 404, "not_found", "GET", offset)
+    put = ok(server, "PUT", offset, {"snapshot_id": 2})
+    assert ok(server, "GET", offset) == put and ok(server, "GET", catalog + "/consumers/c/offsets") == [put]
+    assert ok(server, "POST", catalog + "/maintenance/compact?batch=1")["groups_compacted"] == 0
+    assert ok(server, "POST", catalog + "/maintenance/rehydrate") == {"requeued": 0}
+    owner, upload = str(uuid.uuid4()), str(uuid.uuid4())
+    claim = ok(server, "PUT", catalog + "/uploads/" + upload, {
+        "owner": owner, "prefix": "s3://b%s/data" % catalog[9:], "file_kind": "data"})
+    assert ok(server, "POST", catalog + "/uploads/renew", {"owner": owner}) == {"renewed": 1}
+    assert ok(server, "POST", catalog + "/uploads/abandon", {"owner": owner, "paths": [claim["path"]]}) == {"abandoned": 1}
+    assert ok(server, "POST", catalog + "/uploads/schedule-expired") == {"scheduled": 1}
+    deletes = {"idempotency_key": str(uuid.uuid4()), "read_snapshot": 4, "deletes": [
+        {"namespace": "n", "table": "t", "expected_table_uuid": made["table_uuid"], "files": []}]}
+    assert ok(server, "POST", catalog + "/commit/deletes/prepared", deletes)["snapshot_id"] == 6
+    definition = {"namespace": "n", "name": "w", "columns": [{"name": "a", "type": "int", "comment": "c"}],
+                  "comment": "t", "properties": {"k": "v"}}
+    creation = catalog + "/table-creations/"
+    done = ok(server, "PUT", creation + str(uuid.uuid4()) + "/metadata", definition)
+    assert ok(server, "GET", creation + done["operation_id"]) == done
+    sort = [{"source_field_id": 1, "direction": "asc", "null_order": "nulls_last"}]
+    del definition["comment"], definition["properties"], definition["columns"][0]["comment"]
+    assert ok(server, "PUT", creation + str(uuid.uuid4()) + "/sorted", dict(definition, sort_fields=sort))["state"] == "prepared"
+    operation = str(uuid.uuid4())
+    plain = ok(server, "PUT", creation + operation, definition)
+    claimed = ok(server, "PUT", catalog + "/uploads/" + str(uuid.uuid4()), {
+        "owner": operation, "prefix": plain["write_path"].rstrip("/"), "file_kind": "data"})
+    done = ok(server, "POST", creation + operation + "/commit/uploads", {"files": [
+        {"path": claimed["path"], "record_count": 1, "file_size_bytes": 99, "footer_size": 9}]})
+    assert done["state"] == "committed", done
+
+
+def test_docs_list_every_setting(_):
+    """Name, default and meaning, as the program prints them where nothing is set."""
+    text = subprocess.run([hoglaked.HOGLAKED, "--settings"], env={}, capture_output=True, text=True, check=True).stdout
+    printed = [re.fullmatch(r"(\w+)=(.*?)  # (.*)", line).groups() for line in text.splitlines()]
+    with open(os.path.join(services.TOP, "docs/hoglaked.md")) as docs:
+        listed = re.findall(r"^\| `(HOGLAKE_\w+)` \| (?:`(.*?)`)? ?\| (.*) \|$", docs.read(), re.M)
+    assert [(n, "" if v == "(hidden)" else v, m) for n, v, m in printed] == listed, set(printed) ^ set(listed)
 
 
 def test_catalog_drop_names_what_is_in_the_way(server):
@@ -307,6 +377,63 @@ def test_partition_values_and_filters(server):
     assert ok(server, "GET", table + "/partitions")["total"] == 3
 
 
+def test_partitions_are_listed_filtered_and_decoded(server):
+    catalog, table, _ = lake(server, [{"name": "at", "type": "timestamp"}, {"name": "s", "type": "struct", "children": [
+        {"name": "k", "type": "string"}]}, {"name": "n", "type": "long"}])
+    def spec(*fields):
+        ok(server, "POST", table + "/alter", {"ops": [{"op": "set_partition_spec", "fields": [
+            dict({"source_field_id": f, "transform": t}, **({"transform_param": p} if p else {}))
+            for f, t, p in fields]}]})
+    def listed(query=""):
+        got = ok(server, "GET", table + "/partitions" + query)
+        return got, [[v["decoded"] for v in p["values"]] for p in got["partitions"]]
+    assert ok(server, "GET", table + "/partitions")["total"] == 0
+    ok(server, "POST", catalog + "/commit", append(catalog))
+    spec((1, "year", None), (1, "month", None))
+    ok(server, "POST", catalog + "/commit", append(
+        catalog, file(catalog, partition_values=["56", "680"]), file(catalog, partition_values=["-70", "-839"]),
+        read_snapshot=ok(server, "GET", catalog)["head_snapshot_id"]))
+    got, decoded = listed()
+    assert decoded == [["1900", "1900-02"], ["2026", "2026-09"], []], got
+    assert got["stale_spec_groups"] == 1 and got["spec"] == {"spec_id": 1, "fields": [
+        {"field": "at", "transform": "year", "source_field_id": 1},
+        {"field": "at", "transform": "month", "source_field_id": 1}]}, got
+    spec((1, "day", None), (1, "hour", None), (3, "identity", None), (4, "bucket", 8))
+    files = [["20701", "496825", 'a"b', "3"], ["20701", "496825", "abc", "7"], ["-1", "-1", None, "0"],
+             [None, "x", "", "1"]]
+    ok(server, "POST", catalog + "/commit", append(
+        catalog, *[file(catalog, partition_values=f) for f in files],
+        read_snapshot=ok(server, "GET", catalog)["head_snapshot_id"]))
+    got, decoded = listed("?sort=files")
+    assert got["stale_spec_groups"] == 3 and got["total"] == 7, got
+    at = ["2026-09-05", "2026-09-05T01:00"]
+    want = [at + ['a"b', 3], at + ["abc", 7], ["1969-12-31", "1969-12-31T23:00", None, 0], [None, None, "", 1]]
+    assert all(w in decoded for w in want), decoded
+    raw = [p["values"] for p in got["partitions"] if p.get("spec_id") == 2]
+    assert {"field": "s.k", "raw": 'a"b', "decoded": 'a"b'} in [v for values in raw for v in values], raw
+    assert listed("?filter=2:a")[1] == sorted(want[:2]) and listed("?filter=2:a&filter=3:7")[1] == [want[1]]
+    assert listed("?filter=2:")[1] == [want[2]] and listed("?filter=0:207&limit=1")[0]["total"] == 2
+    refused(server, 422, "validation", "GET", table + "/partitions?filter=4:x")
+    refused(server, 400, "bad_request", "GET", table + "/partitions?filter=x:1")
+    report = ok(server, "GET", catalog + "/stats/partitions?namespace=n")["partitions"]
+    assert {"field": "k", "value": "abc"} in [v for p in report for v in p["partition_values"]], report
+
+
+def test_files_tell_the_bounds_of_the_order(server):
+    catalog, table, _ = lake(server)
+    ok(server, "POST", catalog + "/commit", append(
+        catalog, file(catalog, "a", column_stats=[{"field_id": 2, "value_count": 2, "null_count": 0, "lower_bound":
+                                                   "AAAAAAAA4D8=", "upper_bound": "AAAAAAAA+D8="}]),
+        file(catalog, "b", column_stats=[{"field_id": 2, "value_count": 2, "null_count": 2}]),
+        file(catalog, "c", column_stats=[]), file(catalog, "d")))
+    assert not any("ordering_bounds" in f for f in ok(server, "GET", table + "/files"))
+    ok(server, "POST", table + "/alter", {"ops": [{"op": "set_sort_order", "sort_fields": [
+        {"source_field_id": 2, "direction": "desc", "null_order": "nulls_last"}]}]})
+    assert [f.get("ordering_bounds") for f in ok(server, "GET", table + "/files")] == [
+        {"field_id": 2, "lower_bound": 0.5, "upper_bound": 1.5},
+        {"field_id": 2, "lower_bound": None, "upper_bound": None}, None, None]
+
+
 def test_deletion_vectors(server):
     catalog, table, _ = lake(server)
     ok(server, "POST", catalog + "/commit", append(catalog))
@@ -453,6 +580,74 @@ def test_two_phase_creation(server):
     refused(server, 404, "not_found", "GET", base + str(uuid.uuid4()))
 
 
+def test_replacement_is_a_barrier(server):
+    catalog, table, made = lake(server)
+    ok(server, "POST", catalog + "/commit", append(catalog))
+    body = {"namespace": "n", "name": "t", "columns": [{"name": "b", "type": "int"}],
+            "replacement": {"expected_table_uuid": made["table_uuid"], "read_snapshot": 3}}
+    op = catalog + "/table-creations/" + str(uuid.uuid4())
+    new = ok(server, "PUT", op, body)
+    one = {"path": new["write_path"] + "x.parquet", "record_count": 3, "file_size_bytes": 100, "footer_size": 50}
+    done = ok(server, "POST", op + "/commit", {"files": [one]})
+    assert (done["state"], done["snapshot_id"]) == ("committed", 4), done
+    live = ok(server, "GET", table)
+    assert live["table_uuid"] == new["table_uuid"] != made["table_uuid"] and live["record_count"] == 3
+    changes = {(c["kind"], c["object_id"]) for c in
+               ok(server, "GET", catalog + "/snapshots?after=3")["snapshots"][0]["changes"]}
+    assert changes == {("table_created", 2), ("table_dropped", 1), ("table_inserted_into", 2), ("table_altered", 2),
+                       ("table_deleted_from", 2)}, changes
+    refused(server, 409, "reconciliation_required", "GET", table + "/changes?from_snapshot=3")
+    assert len(ok(server, "GET", table + "/changes?from_snapshot=4")["files"]) == 0
+    assert len(ok(server, "GET", table + "/changes?from_snapshot=0&to_snapshot=3")["files"]) == 1
+    again = catalog + "/table-creations/" + str(uuid.uuid4())
+    ok(server, "PUT", again, dict(body, name="u", replacement=None))
+    refused(server, 409, "commit_conflict", "PUT", catalog + "/table-creations/" + str(uuid.uuid4()), body)
+    fresh = append(catalog, dict(one, path=one["path"] + "2"), read_snapshot=4)
+    ok(server, "POST", catalog + "/commit", fresh)  # its own creation is no conflict
+    refused(server, 409, "ddl_since_read_snapshot", "POST", catalog + "/commit", dict(fresh, read_snapshot=3))
+
+
+def test_status_tells_the_last_runs(server):
+    catalog, _, _ = lake(server)
+    def last(where, name):
+        status = ok(server, "GET", where)
+        status = status if "tasks" in status else [c for c in status["catalogs"] if c["catalog"] == catalog[10:]][0]
+        return [t for t in status["tasks"] if t["task"] == name][0]["last_run"]
+    here = catalog + "/maintenance/status"
+    assert last(here, "expiry") is None and last(here, "cleanup") is None
+    ok(server, "POST", catalog + "/maintenance/expire")
+    ok(server, "POST", catalog + "/maintenance/expire")
+    runs = ok(server, "GET", catalog + "/maintenance/runs?task=expiry")["runs"]
+    assert len(runs) == 2 and last(here, "expiry") == runs[0] and runs[0]["trigger"] == "manual", runs
+    after = "/maintenance/status?limit=1&after=" + catalog[10:-1]
+    assert last(after, "expiry") == runs[0] and last(after, "cleanup") is None
+
+
+def test_retirement_stops_at_its_ceiling(_):
+    """And goes on when there is room again; each run takes one batch here, since its budget is spent at once."""
+    with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % DB.port, HOGLAKE_RETIREMENT_INTERVAL_MS="50",
+                          HOGLAKE_RETIREMENT_BATCH="3", HOGLAKE_RETIREMENT_RUN_BUDGET_MS="1",
+                          HOGLAKE_RETIREMENT_QUEUE_CEILING="5") as server:
+        catalog, table, _ = lake(server)
+        ok(server, "POST", catalog + "/commit", append(catalog, *[file(catalog) for _ in range(10)]))
+        ok(server, "DELETE", table)
+        ok(server, "PATCH", catalog + "/options", {"snapshot_retention_seconds": 1})
+        time.sleep(1.1)
+        ok(server, "POST", catalog + "/namespaces", {"name": "m"})
+        left = lambda: [t for t in ok(server, "GET", catalog + "/maintenance/status")["tasks"]
+                        if t["task"] == "cleanup"][0]["backlog"]["queued_removals"]
+        def runs():
+            return [r["result"] for r in ok(server, "GET", catalog + "/maintenance/runs?task=retirement")["runs"]]
+        services.wait_until(lambda: ok(server, "POST", catalog + "/maintenance/expire") and left() >= 6, 20,
+                            "two batches are queued", 0.1)
+        assert left() == 6 and [r["rows_retired"] for r in runs()] == [3, 3], runs()
+        assert all(r["budget_spent"] and not r["queue_full"] for r in runs()), runs()
+        name = catalog[len("/catalogs/"):]
+        DB.query("hoglake", "DELETE FROM hog_file_removal r USING hog_catalog c WHERE c.catalog_id = r.catalog_id"
+                            " AND c.name = %s", name)
+        services.wait_until(lambda: left() == 4, 20, "the rest is queued", 0.1)
+
+
 def test_claims_fence_their_paths(server):
     catalog, table, made = lake(server)
     upload, owner = str(uuid.uuid4()), str(uuid.uuid4())
@@ -577,6 +772,17 @@ def under_load(server, disturb, writers=6):
         made, snapshots = load.result()
     paths = check_history(server, catalog, table, 10 * len(snapshots))
     assert paths == {p for writer in made for p in writer.paths}
+    halves = DB.query("hoglake", """
+        SELECT s.snapshot_id FROM hog_snapshot s JOIN hog_catalog c USING (catalog_id)
+        WHERE c.name = %s AND s.snapshot_id > 2 AND (1, 1, 1) IS DISTINCT FROM (
+            (SELECT count(*) FROM hog_snapshot_change x
+             WHERE (x.catalog_id, x.snapshot_id) = (s.catalog_id, s.snapshot_id)),
+            (SELECT count(*) FROM hog_commit_receipt x
+             WHERE (x.catalog_id, x.snapshot_id) = (s.catalog_id, s.snapshot_id)),
+            (SELECT count(*) FROM hog_data_file x
+             WHERE (x.catalog_id, x.begin_snapshot) = (s.catalog_id, s.snapshot_id)))""",
+                      catalog[len("/catalogs/"):])
+    assert not halves, "half commits: %s" % halves[:5]
 
 
 def test_backends_killed_at_commit(server):
@@ -587,6 +793,70 @@ def test_backends_killed_at_commit(server):
                 " WHERE application_name = 'hoglaked' AND state = 'active' LIMIT 1) a")[0][0], 20,
                 "a backend at work", 0.001)
     under_load(server, disturb)
+
+
+def outcomes(server):
+    """What became of commits whose connection was lost, as the server counts it."""
+    text = hoglaked.request(server.url + "/metrics")[1]
+    return {outcome: int(float(count)) for outcome, count in re.findall(
+        r'^hoglake_commit_outcomes_total\{outcome="(\w+)"\} (\S+)$', text, re.M)}
+
+
+def through_proxy(**settings):
+    """A server whose connections can be cut at a COMMIT; gives (server, proxy)."""
+    @contextlib.contextmanager
+    def made():
+        with pg_proxy.proxy(DB.port) as proxy, hoglaked.started(
+                "postgresql://127.0.0.1:%d/hoglake?sslmode=disable&gssencmode=disable" % proxy.port,
+                HOGLAKE_HYDRATOR_INTERVAL_MS="0", **settings) as server:
+            yield server, proxy
+    return made()
+
+
+def test_connections_cut_at_commit_are_followed_up(_):
+    with through_proxy() as (server, proxy):
+        catalog, table, _ = lake(server)
+        for turn in range(50):
+            body = prepared(catalog)
+            proxy.arm("after" if turn % 2 else "before")
+            made = ok(server, "POST", catalog + "/commit/prepared", body)
+            assert made["snapshot_id"] == 3 + turn and proxy.cuts == turn + 1, (turn, made)
+            receipt = ok(server, "GET", catalog + "/commit/receipts/" + body["idempotency_key"])
+            assert receipt["snapshot_id"] == made["snapshot_id"]
+            assert ok(server, "POST", catalog + "/commit/prepared", body) == made
+        assert outcomes(server) == {"committed": 25, "not_committed": 25}, outcomes(server)
+        assert check_history(server, catalog, table, 500)
+        for turn in range(10):  # what makes a snapshot without a receipt is followed up as well
+            proxy.arm("after" if turn % 2 else "before")
+            altered = ok(server, "POST", table + "/alter", {"ops": [
+                {"op": "set_table_comment", "comment": str(turn)}]})
+            assert altered["snapshot_id"] == 53 + turn and altered["comment"] == str(turn), altered
+        assert outcomes(server) == {"committed": 30, "not_committed": 30}, outcomes(server)
+
+
+def test_replays_after_an_unknown_outcome(_):
+    """The server may not follow up: it says that it does not know, and the replay is told."""
+    with through_proxy(HOGLAKE_DB_RECOVERY_MS="0") as (server, proxy):
+        catalog, table, _ = lake(server)
+        for turn in range(20):
+            body = prepared(catalog)
+            proxy.arm("after" if turn % 2 else "before")
+            refused(server, 500, "internal_error", "POST", catalog + "/commit/prepared", body)
+            receipt, _ = call(server, "GET", catalog + "/commit/receipts/" + body["idempotency_key"])
+            assert receipt == (200 if turn % 2 else 404), (turn, receipt)
+            assert ok(server, "POST", catalog + "/commit/prepared", body)["snapshot_id"] == 3 + turn
+        check_history(server, catalog, table, 200)
+
+
+def test_connections_cut_at_commit_under_load(_):
+    with through_proxy() as (server, proxy):
+        def disturb():
+            for turn in range(50):
+                proxy.arm("after" if turn % 2 else "before")
+                services.wait_until(lambda: proxy.cuts == turn + 1, 20, "a commit comes", 0.001)
+        under_load(server, disturb)
+        found = outcomes(server)
+        assert found["committed"] == found["not_committed"] == 25 and len(found) == 2, found
 
 
 def test_postgres_restarted_under_load(server):
@@ -730,6 +1000,12 @@ def test_fuzzed_requests_never_break_it(server):
     assert not bad, (SEED, len(bad), bad[:3])
     assert server.process.running()
     ok(server, "GET", catalog)
+
+
+# --- last ---------------------------------------------------------------------------------------
+
+def test_every_operation_was_seen_to_be_as_described(_):
+    assert not DOCUMENT.unseen(), DOCUMENT.unseen()
 
 
 def main():

@@ -23,17 +23,19 @@
 #include <assert.h>
 #include <stdio.h>
 
-#define BODY_BYTES_MAX ((size_t)1 << 30)
-#define ROUNDS_MAX     8 /* of a table that is altered again and again */
+#define BODY_BYTES_MAX   ((size_t)1 << 30)
+#define OBJECT_BYTES_MAX ((size_t)1 << 20)
+#define ROUNDS_MAX       8 /* of a table that is altered again and again */
 
 static const struct mp_str none = {NULL, 0};
 
-static bool has_files(const struct mp_lake_commit *commit)
+/* The object key of the first file; data NULL: there is no file. */
+static struct mp_str first_object(const struct mp_lake_commit *commit)
 {
     for (uint32_t i = 0; i < commit->append_count; i++)
         if (commit->appends[i].file_count)
-            return true;
-    return false;
+            return commit->appends[i].files[0].key;
+    return none;
 }
 
 static void release(struct mp_hoglake *lake)
@@ -41,6 +43,14 @@ static void release(struct mp_hoglake *lake)
     lake->held.key[0] = 0;
     lake->held.sent = 0;
     mp_buf_clear(&lake->held.body);
+    mp_buf_clear(&lake->held.object);
+}
+
+/* Whether the request that is held is this commit's: the same ranges made again are other files. */
+static bool holds(const struct mp_hoglake *lake, const struct mp_lake_commit *commit)
+{
+    return mp_str_eq(mp_str_c(lake->held.key), commit->key) &&
+           mp_str_eq(mp_buf_str(&lake->held.object), first_object(commit));
 }
 
 /* The snapshot at which the files are known to fit their table. */
@@ -74,6 +84,8 @@ static void hold(struct mp_hoglake *lake, const struct mp_lake_commit *commit)
     body.message = mp_buf_str(&message);
     release(lake);
     lake->held.body.max = BODY_BYTES_MAX;
+    lake->held.object.max = OBJECT_BYTES_MAX;
+    mp_buf_add_str(&lake->held.object, first_object(commit));
     mp_hog_body_print(&body, &lake->held.body);
     assert(commit->key.size == MP_LAKE_KEY_SIZE - 1);
     snprintf(lake->held.key, sizeof(lake->held.key), "%.*s", MP_STR_ARG(commit->key));
@@ -82,12 +94,15 @@ static void hold(struct mp_hoglake *lake, const struct mp_lake_commit *commit)
 
 static enum mp_code send(struct mp_hoglake *lake, struct mp_err *err)
 {
+    enum mp_code code;
+
     mp_hog_url(lake, MP_HOG_CATALOG, none, "/commit/prepared");
-    lake->held.sent++;
-    return mp_hog_ask(lake, "POST", mp_buf_str(&lake->held.body), err);
+    code = mp_hog_ask(lake, "POST", mp_buf_str(&lake->held.body), err);
+    lake->held.sent += 1 + lake->call.resent;
+    return code;
 }
 
-static bool holds_fold(struct mp_str text, struct mp_str part)
+static bool has_words(struct mp_str text, struct mp_str part)
 {
     for (size_t at = 0; at + part.size <= text.size; at++)
         if (mp_str_eq_fold(mp_str_n(text.data + at, part.size), part))
@@ -100,7 +115,7 @@ static bool key_reused(const struct mp_hog_answer *answer)
     struct mp_str words = MP_STR("idempotency_key reused");
 
     return answer->status == 422 &&
-           (holds_fold(answer->error.error, words) || holds_fold(answer->error.detail, words));
+           (has_words(answer->error.error, words) || has_words(answer->error.detail, words));
 }
 
 static bool answered(const struct mp_hog_answer *answer, const char *error)
@@ -228,12 +243,12 @@ enum mp_code mp_hog_append(struct mp_lake *self, const struct mp_lake_commit *co
     enum mp_code code = MP_OK;
 
     *ret = (struct mp_lake_result){.snapshot = -1};
-    if (!has_files(commit))
+    if (!first_object(commit).data)
         return MP_OK;
     mp_arena_reset(&lake->scratch);
     for (unsigned round = 0; round < ROUNDS_MAX && again; round++) {
         again = false;
-        if (!mp_str_eq(mp_str_c(lake->held.key), commit->key))
+        if (!holds(lake, commit))
             hold(lake, commit); /* another one that was held was never settled, and is given up */
         code = send(lake, err);
         if (code)

@@ -207,7 +207,6 @@ static enum mp_code make_whole(struct mp_hoglake *lake, const struct creation *c
     mp_wire_member_text(&body, "name", creation->table);
     mp_wire_member(&body, "columns");
     mp_wire_columns_print(&body, creation->columns, creation->count);
-    mp_wire_member_text(&body, "author", lake->author);
     if (creation->partition.field_count) {
         mp_wire_member(&body, "partition_fields");
         mp_wire_partition_fields_print(&body, creation->partition.fields,

@@ -42,8 +42,8 @@ struct mp_hog_table {
 /* The request whose outcome is not known yet. */
 struct mp_hog_held {
     char key[MP_LAKE_KEY_SIZE]; /* "": none is held */
-    struct mp_buf body;
-    uint32_t sent; /* how often */
+    struct mp_buf body, object; /* object: the key of its first file, which no other request has */
+    uint32_t sent;              /* how often */
 };
 
 /* One answer; lent until the next request. */

@@ -223,6 +223,7 @@ void mp_wire_member(struct mp_buf *buf, const char *name);
 void mp_wire_member_text(struct mp_buf *buf, const char *name, struct mp_str text);
 void mp_wire_member_int(struct mp_buf *buf, const char *name, int64_t number);
 void mp_wire_member_bool(struct mp_buf *buf, const char *name, bool value);
+void mp_wire_member_instant(struct mp_buf *buf, const char *name, int64_t us);
 
 /* --- texts --- */
 

@@ -34,6 +34,14 @@ void mp_wire_member_bool(struct mp_buf *buf, const char *name, bool value)
     mp_buf_add_c(buf, value ? "true" : "false");
 }
 
+void mp_wire_member_instant(struct mp_buf *buf, const char *name, int64_t us)
+{
+    mp_wire_member(buf, name);
+    mp_buf_add_byte(buf, '"');
+    mp_wire_instant_print(buf, us);
+    mp_buf_add_byte(buf, '"');
+}
+
 void mp_wire_columns_print(struct mp_buf *buf, const struct mp_wire_column *columns, uint32_t count)
 {
     mp_buf_add_byte(buf, '[');

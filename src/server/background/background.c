@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <time.h>
 
-enum { PROBE_EVERY_MS = 1000, LOOP_EVERY_MS = 200, LEDGER_ROWS_QUIET = 0 };
+enum { PROBE_EVERY_MS = 1000, LOOP_EVERY_MS = 200, PLANNER_EVERY_MS = 10000 };
 
 struct mp_background {
     struct mp_server *server;
@@ -175,12 +175,17 @@ static void *loop(void *self)
 {
     struct mp_background *background = self;
     const struct mp_env *env = background->server->env;
+    uint64_t planner_due_us = 0;
 
     for (int task = 0; task < MP_TASKS; task++)
         background->due_us[task] =
             mp_now_mono_us(env) +
             (uint64_t)mp_background_interval_ms(background->server, (enum mp_task)task) * 1000;
-    while (rest(background, LOOP_EVERY_MS))
+    while (rest(background, LOOP_EVERY_MS)) {
+        if (mp_now_mono_us(env) >= planner_due_us) {
+            mp_planner_refresh(background->server);
+            planner_due_us = mp_now_mono_us(env) + PLANNER_EVERY_MS * 1000;
+        }
         for (int task = 0; task < MP_TASKS; task++) {
             int64_t every_ms = mp_background_interval_ms(background->server, (enum mp_task)task);
 
@@ -189,6 +194,7 @@ static void *loop(void *self)
             run_task(background, (enum mp_task)task);
             background->due_us[task] = mp_now_mono_us(env) + (uint64_t)every_ms * 1000;
         }
+    }
     return NULL;
 }
 

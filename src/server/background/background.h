@@ -43,6 +43,10 @@ enum mp_code mp_background_run(struct mp_call *call, enum mp_task task, struct m
 mp_task_run mp_task_hydrator, mp_task_expiry, mp_task_cleanup, mp_task_compaction,
     mp_task_retirement;
 
+/* Has tables that have grown counted anew, so that statements are planned for what is there
+ * (planner.c). */
+void mp_planner_refresh(struct mp_server *server);
+
 /* --- objects by their whole path, "s3://bucket/key" (objects.c) --- */
 
 struct mp_objects;

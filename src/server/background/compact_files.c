@@ -16,9 +16,10 @@ static const char list_files[] =
     " f.row_id_start, f.explicit_row_ids, f.begin_snapshot, d.delete_file_id, d.path,"
     " d.delete_count, d.file_size_bytes FROM hog_data_file f"
     " LEFT JOIN hog_delete_file d ON d.catalog_id = f.catalog_id"
-    "  AND d.data_file_id = f.data_file_id AND d.end_snapshot IS NULL"
-    " WHERE f.catalog_id = $1 AND f.data_file_id = ANY ($2) AND f.end_snapshot IS NULL"
-    " ORDER BY f.file_size_bytes, f.data_file_id";
+    "  AND d.data_file_id = f.data_file_id AND " MP_SQL_NULL(
+        "d.end_snapshot") " WHERE f.catalog_id = $1 AND f.data_file_id = ANY ($2) AND "
+                          "f.end_snapshot IS NULL"
+                          " ORDER BY f.file_size_bytes, f.data_file_id";
 
 void mp_compact_left_alone(struct mp_server *server, const char *reason, int64_t count)
 {

@@ -104,10 +104,11 @@ static void release(struct work *work)
     MP_SQL(call->sql, "DELETE FROM hog_compaction_claim WHERE catalog_id = $1 AND claim_id = $2",
            mp_v_int(work->group->catalog_id), mp_v_int(work->claim_id));
     if (work->path.data)
-        MP_SQL(call->sql,
-               "UPDATE hog_file_removal SET claimed_us = NULL WHERE catalog_id = $1 AND path = $2"
-               " AND drained_us IS NULL AND claimed_us > hog_now_us()",
-               mp_v_int(work->group->catalog_id), mp_v_text(work->path));
+        MP_SQL(
+            call->sql,
+            "UPDATE hog_file_removal SET claimed_us = NULL WHERE catalog_id + 0 = $1 AND path = $2"
+            " AND " MP_SQL_NULL("drained_us") " AND claimed_us > hog_now_us()",
+            mp_v_int(work->group->catalog_id), mp_v_text(work->path));
     mp_sql_sync(call->sql, &ignored);
 }
 
@@ -163,8 +164,8 @@ static void send_checks(struct mp_tx *tx, const struct work *work, struct checks
                " JOIN hog_data_file f ON f.catalog_id = $1 AND f.data_file_id = x.id"
                " JOIN hog_table t USING (catalog_id, table_id)"
                " LEFT JOIN hog_delete_file d ON d.catalog_id = f.catalog_id"
-               "  AND d.data_file_id = f.data_file_id AND d.end_snapshot IS NULL"
-               " WHERE f.end_snapshot IS NULL AND t.dropped_snapshot IS NULL",
+               "  AND d.data_file_id = f.data_file_id AND " MP_SQL_NULL(
+                   "d.end_snapshot") " WHERE f.end_snapshot IS NULL AND t.dropped_snapshot IS NULL",
                mp_v_int(tx->catalog_id), work->ids_value, work->vectors_value);
     ret->columns = MP_SQL(tx->sql,
                           "SELECT 1 FROM hog_column WHERE catalog_id = $1 AND table_id = $2"
@@ -172,16 +173,17 @@ static void send_checks(struct mp_tx *tx, const struct work *work, struct checks
                           mp_v_int(tx->catalog_id), mp_v_int(work->group->table_id),
                           mp_v_int(work->group->head));
     if (work->made.footer)
-        ret->ticket = MP_SQL(tx->sql,
-                             "DELETE FROM hog_file_removal WHERE catalog_id = $1 AND path = $2"
-                             " AND drained_us IS NULL AND claimed_us > hog_now_us()", /* C1 */
-                             mp_v_int(tx->catalog_id), mp_v_text(work->path));
+        ret->ticket =
+            MP_SQL(tx->sql,
+                   "DELETE FROM hog_file_removal WHERE catalog_id + 0 = $1 AND path = $2"
+                   " AND " MP_SQL_NULL("drained_us") " AND claimed_us > hog_now_us()", /* C1 */
+                   mp_v_int(tx->catalog_id), mp_v_text(work->path));
 }
 
 /* Looks at the inputs again, under the lock. MP_CHANGED: the group is left alone, see end. */
 static enum mp_code check_inputs(struct mp_tx *tx, struct work *work)
 {
-    struct checks checks;
+    struct checks checks = {0};
     enum mp_group_end end = MP_GROUP_COMPACTED;
     enum mp_code code;
 
@@ -250,7 +252,7 @@ static enum mp_code commit(struct mp_tx *tx, void *context)
     if (work->deleted)
         MP_SQL(tx->sql,
                "UPDATE hog_delete_file SET end_snapshot = $2 WHERE catalog_id = $1"
-               " AND data_file_id = ANY ($3) AND end_snapshot IS NULL",
+               " AND data_file_id = ANY ($3) AND " MP_SQL_NULL("end_snapshot"),
                mp_v_int(tx->catalog_id), mp_v_int(tx->head), work->ids_value);
     if (work->made.footer)
         send_file(tx, work, tx->next_file++);
@@ -289,7 +291,7 @@ static enum mp_code put_object(struct work *work, FILE *spool, struct mp_err *er
 {
     enum mp_code code;
 
-    mp_footer_tell(work->group->arena, work->made.footer, work->group->columns, &work->told);
+    mp_compact_tell(work->group, &work->made, &work->told);
     work->path = new_path(work->group);
     code = queue_ticket(work);
     if (!code && upload(work, spool, work->made.bytes, err))

@@ -23,10 +23,7 @@ static void print_catalog(struct mp_buf *out, const struct mp_sql *sql, uint32_t
                       "\"atomic-sorted-table-creation-v1\",\"versioned-table-metadata-v1\","
                       "\"claimed-uploads-v1\",\"atomic-dml-transactions-v1\"]");
     if (!mp_sql_null(sql, number, row, 4)) {
-        mp_wire_member(out, "earliest_snapshot_time");
-        mp_buf_add_byte(out, '"');
-        mp_wire_instant_print(out, mp_sql_int(sql, number, row, 4, 0));
-        mp_buf_add_byte(out, '"');
+        mp_wire_member_instant(out, "earliest_snapshot_time", mp_sql_int(sql, number, row, 4, 0));
     }
     if (sampled) {
         mp_wire_member_int(out, "table_count", mp_sql_int(sql, number, row, 5, 0));
@@ -34,6 +31,11 @@ static void print_catalog(struct mp_buf *out, const struct mp_sql *sql, uint32_t
         mp_wire_member_int(out, "live_size_bytes", mp_sql_int(sql, number, row, 7, 0));
     }
     mp_buf_add_byte(out, '}');
+}
+
+static void print_listed(struct mp_call *call, uint32_t number, uint32_t row)
+{
+    print_catalog(&call->out, call->sql, number, row, true);
 }
 
 enum mp_code mp_route_catalog_list(struct mp_call *call)
@@ -55,13 +57,7 @@ enum mp_code mp_route_catalog_list(struct mp_call *call)
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;
-    mp_buf_add_byte(&call->out, '[');
-    for (uint32_t i = 0; i < mp_sql_rows(call->sql, number); i++) {
-        if (i)
-            mp_buf_add_byte(&call->out, ',');
-        print_catalog(&call->out, call->sql, number, i, true);
-    }
-    mp_buf_add_byte(&call->out, ']');
+    mp_call_print_rows(call, number, print_listed);
     return MP_OK;
 }
 

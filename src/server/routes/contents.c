@@ -17,32 +17,17 @@ enum { FILE_COLUMN_COUNT = 11 };
 /* A text[] as PostgreSQL prints it, as a JSON array. */
 static void print_text_array(struct mp_buf *out, struct mp_str text)
 {
+    struct mp_sql_items items = {.text = text};
     struct mp_buf item = MP_BUF_INIT(SIZE_MAX / 4);
-    size_t i = 1;
+    bool null, first = true;
 
     mp_buf_add_byte(out, '[');
-    while (i < text.size && text.data[i] != '}') {
-        bool quoted = text.data[i] == '"';
-
-        mp_buf_clear(&item);
-        for (i += quoted; i < text.size; i++) {
-            char c = text.data[i];
-
-            if (quoted ? c == '"' : c == ',' || c == '}')
-                break;
-            if (c == '\\')
-                c = text.data[++i];
-            mp_buf_add_byte(&item, c);
-        }
-        i += quoted;
-        if (!quoted && mp_str_eq(mp_buf_str(&item), MP_STR("NULL")))
+    for (; mp_sql_items_next(&items, &item, &null); first = false) {
+        mp_buf_add_c(out, first ? "" : ",");
+        if (null)
             mp_buf_add_c(out, "null");
         else
-            mp_buf_add_json(out, item.size ? mp_buf_str(&item) : MP_STR(""));
-        if (i < text.size && text.data[i] == ',') {
-            mp_buf_add_byte(out, ',');
-            i++;
-        }
+            mp_buf_add_json(out, mp_buf_str(&item));
     }
     mp_buf_add_byte(out, ']');
     mp_buf_fini(&item);
@@ -73,6 +58,60 @@ static void print_file(struct mp_buf *out, const struct mp_sql *sql, uint32_t nu
 
 /* --- files --- */
 
+/* The first column of the table's sort order; field_id 0: there is none that has bounds. */
+struct ordering {
+    struct mp_column_place place;
+    int64_t field_id;
+};
+
+static struct ordering ordering_of(struct mp_call *call, const struct mp_table *table)
+{
+    struct ordering ordering = {.field_id = 0};
+
+    if (table->sort.field_count &&
+        mp_columns_find(&call->arena, table->columns, table->sort.fields[0].source_field_id,
+                        &ordering.place) &&
+        mp_hog_types[ordering.place.type].bound != MP_HOG_BOUND_NONE)
+        ordering.field_id = table->sort.fields[0].source_field_id;
+    return ordering;
+}
+
+static void print_bound(struct mp_buf *out, const char *name, struct mp_arena *arena,
+                        const struct mp_column_place *place, const json_t *text)
+{
+    struct mp_str bytes = {NULL, 0};
+
+    mp_wire_member(out, name);
+    if (json_is_string(text) &&
+        !mp_base64_read(arena, mp_str_n(json_string_value(text), json_string_length(text)), &bytes))
+        bytes = (struct mp_str){NULL, 0};
+    mp_hog_bound_print(out, place->type, mp_column_scale(place->column), bytes);
+}
+
+/* Where the file has statistics of that column. */
+static void print_ordering(struct mp_buf *out, const struct ordering *ordering,
+                           struct mp_str stats_text)
+{
+    json_t *stats = json_loadb(stats_text.data, stats_text.size, 0, NULL);
+    struct mp_arena arena;
+
+    mp_arena_init(&arena, 0);
+    for (size_t i = 0; i < json_array_size(stats); i++) {
+        const json_t *row = json_array_get(stats, i);
+
+        if (json_integer_value(json_array_get(row, 0)) != ordering->field_id)
+            continue;
+        mp_wire_member(out, "ordering_bounds");
+        mp_buf_add_byte(out, '{');
+        mp_wire_member_int(out, "field_id", ordering->field_id);
+        print_bound(out, "lower_bound", &arena, &ordering->place, json_array_get(row, 5));
+        print_bound(out, "upper_bound", &arena, &ordering->place, json_array_get(row, 6));
+        mp_buf_add_byte(out, '}');
+    }
+    mp_arena_fini(&arena);
+    json_decref(stats);
+}
+
 struct partition_filter {
     struct mp_sql_array keys, values;
 };
@@ -81,27 +120,17 @@ static enum mp_code read_filter(struct mp_call *call, uint32_t arity,
                                 struct partition_filter *filter)
 {
     for (uint32_t i = 0; i < call->query_count; i++) {
-        struct mp_str value = call->query[i].value;
-        const char *colon;
-        uint64_t key = 0;
-        size_t digits;
+        struct mp_str value;
+        uint32_t key;
+        enum mp_code code;
 
         if (!mp_str_eq(call->query[i].name, MP_STR("partition")))
             continue;
-        colon = value.size ? memchr(value.data, ':', value.size) : NULL;
-        digits = colon ? (size_t)(colon - value.data) : 0;
-        for (size_t k = 0; k < digits; k++) {
-            if (value.data[k] < '0' || value.data[k] > '9' || digits > 6)
-                return mp_refuse_bad(call, "partition must be key_index:value");
-            key = key * 10 + (uint64_t)(value.data[k] - '0');
-        }
-        if (!digits)
-            return mp_refuse_bad(call, "partition must be key_index:value");
-        if (key >= arity)
-            return mp_refuse_invalid(call, "partition key %llu: the table has %u",
-                                     (unsigned long long)key, arity);
+        code = mp_call_key_value(call, "partition", call->query[i].value, arity, &key, &value);
+        if (code)
+            return code;
         mp_sql_array_int(&filter->keys, (int64_t)key + 1);
-        mp_sql_array_text(&filter->values, mp_str_n(colon + 1, value.size - digits - 1));
+        mp_sql_array_text(&filter->values, value);
     }
     return MP_OK;
 }
@@ -128,25 +157,31 @@ static enum mp_code read_order(struct mp_call *call, int64_t *ret)
     return MP_OK;
 }
 
-static const char list_files[] =
-    "SELECT " FILE_COLUMNS " FROM hog_data_file f WHERE f.catalog_id = $1 AND f.table_id = $2"
-    " AND " VISIBLE(
-        "f") " AND NOT EXISTS (SELECT 1 FROM unnest($4, $5) AS p(key, value)"
-             "  WHERE f.partition_values[p.key::int] IS DISTINCT FROM p.value)"
-             " ORDER BY CASE $6 WHEN 1 THEN f.data_file_id WHEN 3 THEN f.record_count"
-             "  WHEN 4 THEN f.file_size_bytes WHEN 6 THEN f.begin_snapshot END,"
-             " CASE $6 WHEN -1 THEN f.data_file_id WHEN -3 THEN f.record_count"
-             "  WHEN -4 THEN f.file_size_bytes WHEN -6 THEN f.begin_snapshot"
-             "  WHEN -7 THEN f.begin_snapshot END DESC,"
-             " CASE $6 WHEN 2 THEN f.path WHEN 5 THEN f.stats_state END COLLATE \"C\","
-             " CASE $6 WHEN -2 THEN f.path WHEN -5 THEN f.stats_state END COLLATE \"C\" DESC,"
-             " CASE $6 WHEN -7 THEN f.row_id_start END DESC,"
-             " f.begin_snapshot, f.row_id_start, f.data_file_id LIMIT $7 OFFSET $8";
+#define FILES(more)                                                                                \
+    "SELECT " FILE_COLUMNS more " FROM hog_data_file f WHERE f.catalog_id = $1"                    \
+    " AND f.table_id = $2 AND " VISIBLE(                                                           \
+        "f") " AND NOT EXISTS (SELECT 1 FROM unnest($4, $5) AS p(key, value)"                      \
+             "  WHERE f.partition_values[p.key::int] IS DISTINCT FROM p.value)"                    \
+             " ORDER BY CASE $6 WHEN 1 THEN f.data_file_id WHEN 3 THEN f.record_count"             \
+             "  WHEN 4 THEN f.file_size_bytes WHEN 6 THEN f.begin_snapshot END,"                   \
+             " CASE $6 WHEN -1 THEN f.data_file_id WHEN -3 THEN f.record_count"                    \
+             "  WHEN -4 THEN f.file_size_bytes WHEN -6 THEN f.begin_snapshot"                      \
+             "  WHEN -7 THEN f.begin_snapshot END DESC,"                                           \
+             " CASE $6 WHEN 2 THEN f.path WHEN 5 THEN f.stats_state END COLLATE \"C\","            \
+             " CASE $6 WHEN -2 THEN f.path WHEN -5 THEN f.stats_state END COLLATE \"C\" DESC,"     \
+             " CASE $6 WHEN -7 THEN f.row_id_start END DESC,"                                      \
+             " f.begin_snapshot, f.row_id_start, f.data_file_id LIMIT $7 OFFSET $8"
+
+static const char list_files[] = FILES("");
+static const char list_files_with_stats[] =
+    FILES(", (SELECT s.stats FROM hog_file_stats s"
+          "  WHERE s.catalog_id = f.catalog_id AND s.data_file_id = f.data_file_id)");
 
 enum mp_code mp_route_files(struct mp_call *call)
 {
     enum { LIMIT_MAX = 10000 };
     struct partition_filter filter;
+    struct ordering ordering;
     struct mp_table table;
     struct mp_at at;
     int64_t limit = 0, offset = 0, order = 0;
@@ -172,11 +207,14 @@ enum mp_code mp_route_files(struct mp_call *call)
         code = read_filter(call, table.partition.field_count, &filter);
     if (code)
         goto out;
-    number = MP_SQL(call->sql, list_files, mp_v_int(at.catalog_id), mp_v_int(table.table_id),
-                    mp_v_int(at.snapshot), mp_sql_array_value(&filter.keys),
-                    mp_sql_array_value(&filter.values), mp_v_int(order),
-                    mp_v_int_or_null(has_limit, limit > LIMIT_MAX ? LIMIT_MAX : limit),
-                    mp_v_int(offset));
+    ordering = ordering_of(call, &table);
+    number = mp_sql_send(
+        call->sql, ordering.field_id ? list_files_with_stats : list_files,
+        (const struct mp_v[]){
+            mp_v_int(at.catalog_id), mp_v_int(table.table_id), mp_v_int(at.snapshot),
+            mp_sql_array_value(&filter.keys), mp_sql_array_value(&filter.values), mp_v_int(order),
+            mp_v_int_or_null(has_limit, limit > LIMIT_MAX ? LIMIT_MAX : limit), mp_v_int(offset)},
+        8);
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         goto out;
@@ -185,6 +223,9 @@ enum mp_code mp_route_files(struct mp_call *call)
         if (i)
             mp_buf_add_byte(&call->out, ',');
         print_file(&call->out, call->sql, number, i);
+        if (ordering.field_id && !mp_sql_null(call->sql, number, i, FILE_COLUMN_COUNT))
+            print_ordering(&call->out, &ordering,
+                           mp_sql_cell(call->sql, number, i, FILE_COLUMN_COUNT));
         mp_buf_add_byte(&call->out, '}');
     }
     mp_buf_add_byte(&call->out, ']');
@@ -209,18 +250,6 @@ static bool wants(const struct fields *fields, int64_t id)
         if (fields->wanted[i] == id)
             return true;
     return !fields->wanted;
-}
-
-static void print_bound(struct mp_buf *out, const char *name, struct mp_arena *arena,
-                        const struct mp_column_place *place, const json_t *text)
-{
-    struct mp_str bytes = {NULL, 0};
-
-    mp_wire_member(out, name);
-    if (json_is_string(text) &&
-        !mp_base64_read(arena, mp_str_n(json_string_value(text), json_string_length(text)), &bytes))
-        bytes = (struct mp_str){NULL, 0};
-    mp_hog_bound_print(out, place->type, mp_column_scale(place->column), bytes);
 }
 
 /* One column's statistics; full: as in FileStats. False: the column is not visible. */
@@ -428,6 +457,19 @@ static enum mp_code check_scan_size(struct mp_call *call, const struct scan_opti
     return MP_OK;
 }
 
+#define SCAN(stats, join)                                                                          \
+    "SELECT " FILE_COLUMNS ", d.delete_file_id, d.path, d.delete_count, d.file_size_bytes,"        \
+    " d.begin_snapshot, " stats ", CASE WHEN $4 THEN f.split_offsets END"                          \
+    " FROM hog_data_file f LEFT JOIN hog_delete_file d ON d.catalog_id = f.catalog_id"             \
+    " AND d.data_file_id = f.data_file_id AND " VISIBLE("d") join                                  \
+        " WHERE f.catalog_id = $1 AND f.table_id = $2 AND " VISIBLE(                               \
+            "f") " ORDER BY f.row_id_start, f.data_file_id"
+
+static const char scan_files[] = SCAN("NULL", "");
+static const char scan_with_stats[] = SCAN("s.stats", " LEFT JOIN hog_file_stats s"
+                                                      " ON s.catalog_id = f.catalog_id"
+                                                      " AND s.data_file_id = f.data_file_id");
+
 enum mp_code mp_route_scan(struct mp_call *call)
 {
     enum { DELETE = FILE_COLUMN_COUNT, STATS = DELETE + 5, SPLITS };
@@ -444,19 +486,10 @@ enum mp_code mp_route_scan(struct mp_call *call)
         code = mp_table_definition(call, call->sql, at.catalog_id, at.snapshot, &table);
     if (code)
         return code;
-    number = MP_SQL(
-        call->sql,
-        "SELECT " FILE_COLUMNS ", d.delete_file_id, d.path, d.delete_count,"
-        " d.file_size_bytes, d.begin_snapshot,"
-        " CASE WHEN $4 THEN s.stats END, CASE WHEN $5 THEN f.split_offsets END"
-        " FROM hog_data_file f LEFT JOIN hog_delete_file d"
-        " ON d.catalog_id = f.catalog_id AND d.data_file_id = f.data_file_id"
-        " AND " VISIBLE("d") " LEFT JOIN hog_file_stats s ON $4 AND s.catalog_id = f.catalog_id"
-                             " AND s.data_file_id = f.data_file_id"
-                             " WHERE f.catalog_id = $1 AND f.table_id = $2 AND " VISIBLE(
-                                 "f") " ORDER BY f.row_id_start, f.data_file_id",
-        mp_v_int(at.catalog_id), mp_v_int(table.table_id), mp_v_int(at.snapshot),
-        mp_v_bool(options.stats), mp_v_bool(options.splits));
+    number = mp_sql_send(call->sql, options.stats ? scan_with_stats : scan_files,
+                         (const struct mp_v[]){mp_v_int(at.catalog_id), mp_v_int(table.table_id),
+                                               mp_v_int(at.snapshot), mp_v_bool(options.splits)},
+                         4);
     code = mp_sql_sync(call->sql, &call->err);
     if (!code)
         code = check_scan_size(call, &options, &table, mp_sql_rows(call->sql, number));

@@ -217,10 +217,7 @@ static enum mp_code print(struct mp_call *call, struct mp_str operation,
     mp_wire_columns_print(out, definition.table.columns.items, definition.table.columns.count);
     mp_wire_member_text(out, "write_path", creation->write_path);
     mp_wire_member_text(out, "state", creation->state);
-    mp_wire_member(out, "expires_at");
-    mp_buf_add_byte(out, '"');
-    mp_wire_instant_print(out, creation->expires_us);
-    mp_buf_add_byte(out, '"');
+    mp_wire_member_instant(out, "expires_at", creation->expires_us);
     if (creation->snapshot_id >= 0) {
         mp_wire_member_int(out, "snapshot_id", creation->snapshot_id);
         mp_wire_member_int(out, "schema_version", creation->schema_version);
@@ -497,8 +494,8 @@ static enum mp_code check_paths_free(struct mp_tx *tx, struct publish *publish)
                     mp_v_int(tx->catalog_id), mp_sql_array_value(&paths),
                     mp_v_uuid(publish->prepare.operation));
     removals = MP_SQL(tx->sql,
-                      "SELECT 1 FROM hog_file_removal WHERE catalog_id = $1 AND path = ANY ($2)"
-                      " AND drained_us IS NULL LIMIT 1",
+                      "SELECT 1 FROM hog_file_removal WHERE path = ANY ($2) AND " MP_SQL_NULL(
+                          "drained_us") " AND catalog_id + 0 = $1 LIMIT 1",
                       mp_v_int(tx->catalog_id), mp_sql_array_value(&paths));
     code = mp_tx_sync(tx);
     if (!code &&
@@ -519,18 +516,18 @@ static enum mp_code check_paths_free(struct mp_tx *tx, struct publish *publish)
 static void send_files(struct mp_tx *tx, const struct publish *publish,
                        const struct mp_table *table, int64_t snapshot)
 {
+    struct mp_table_gain gain = {.table_id = table->table_id, .files = publish->file_count};
     struct mp_file_rows rows;
-    int64_t records = 0, bytes = 0;
 
     mp_file_rows_init(&rows);
     for (uint32_t i = 0; i < publish->file_count; i++) {
         mp_file_rows_add(&rows, &publish->files[i], tx->next_file++, table->table_id, snapshot,
-                         records, table->partition.spec_id);
-        records += publish->files[i].record_count;
-        bytes += publish->files[i].file_size_bytes;
+                         gain.records, table->partition.spec_id);
+        gain.records += publish->files[i].record_count;
+        gain.bytes += publish->files[i].file_size_bytes;
     }
-    mp_file_rows_sum(&rows, table->table_id, records, publish->file_count, bytes);
     mp_file_rows_send(tx, &rows);
+    mp_table_gain_send(tx, &gain);
     mp_file_rows_fini(&rows);
 }
 
@@ -557,11 +554,14 @@ static enum mp_code create(struct mp_tx *tx, struct publish *publish, struct def
     table->namespace_id = publish->prepare.creation.namespace_id;
     table->uuid = publish->prepare.creation.uuid;
     snapshot = mp_tx_snapshot(tx, true, definition->by.author, definition->by.message);
-    if (replaced) { /* both changes of the new table: a barrier for its changefeed */
+    mp_tx_change(tx, "table_created", table->table_id);
+    if (replaced) {
         mp_tx_change(tx, "table_dropped", replaced);
         mp_table_drop_send(tx, replaced, snapshot);
+        /* Together a barrier: who follows the name's changes has to read the new table whole. */
+        mp_tx_change(tx, "table_altered", table->table_id);
+        mp_tx_change(tx, "table_deleted_from", table->table_id);
     }
-    mp_tx_change(tx, "table_created", table->table_id);
     if (publish->file_count)
         mp_tx_change(tx, "table_inserted_into", table->table_id);
     mp_table_create_send(tx, table, snapshot, replaced);

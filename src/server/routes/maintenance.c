@@ -12,9 +12,8 @@ static enum mp_code trigger(struct mp_call *call, enum mp_task task)
 
     if (!code && given && batch <= 0)
         code = mp_refuse_invalid(call, "batch must be above 0");
-    call->query_count = 0;
     if (!code)
-        code = mp_at_read(call, &at); /* 404 */
+        code = mp_at_head(call, &at); /* 404 */
     if (!code)
         code = mp_background_run(call, task, call->parts[0], batch, true, &call->out);
     if (!code)
@@ -47,18 +46,18 @@ enum mp_code mp_route_rehydrate(struct mp_call *call)
 
     if (!namespace_name.data != !table.data)
         return mp_refuse_invalid(call, "namespace and table go together");
-    call->query_count = 0;
-    code = mp_at_read(call, &at);
+    code = mp_at_head(call, &at);
     if (code)
         return code;
-    number = MP_SQL(call->sql,
-                    "UPDATE hog_data_file f SET stats_state = 'pending' WHERE f.catalog_id = $1"
-                    " AND f.stats_state = 'failed' AND f.end_snapshot IS NULL AND ($2 IS NULL OR"
-                    " EXISTS (SELECT 1 FROM hog_table_version v JOIN hog_namespace n"
-                    " USING (catalog_id, namespace_id) WHERE v.catalog_id = $1"
-                    " AND v.table_id = f.table_id AND v.end_snapshot IS NULL AND n.name = $2"
-                    " AND v.name = $3))",
-                    mp_v_int(at.catalog_id), mp_v_text(namespace_name), mp_v_text(table));
+    number = MP_SQL(
+        call->sql,
+        "UPDATE hog_data_file f SET stats_state = 'pending' WHERE f.catalog_id = $1"
+        " AND f.stats_state = 'failed' AND f.end_snapshot IS NULL AND ($2 IS NULL OR"
+        " EXISTS (SELECT 1 FROM hog_table_version v JOIN hog_namespace n"
+        " USING (catalog_id, namespace_id) WHERE v.catalog_id = $1"
+        " AND v.table_id = f.table_id AND " MP_SQL_NULL("v.end_snapshot") " AND n.name = $2"
+                                                                          " AND v.name = $3))",
+        mp_v_int(at.catalog_id), mp_v_text(namespace_name), mp_v_text(table));
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;
@@ -69,14 +68,6 @@ enum mp_code mp_route_rehydrate(struct mp_call *call)
 }
 
 /* --- runs --- */
-
-static void print_instant(struct mp_buf *out, const char *name, int64_t us)
-{
-    mp_wire_member(out, name);
-    mp_buf_add_byte(out, '"');
-    mp_wire_instant_print(out, us);
-    mp_buf_add_byte(out, '"');
-}
 
 #define RUN_COLUMNS                                                                                \
     "SELECT r.run_id, c.name, r.task, r.run_trigger, r.started_us, r.finished_us, r.status,"       \
@@ -89,8 +80,8 @@ static void print_run(struct mp_buf *out, const struct mp_sql *sql, uint32_t num
     mp_wire_member_text(out, "catalog", mp_sql_cell(sql, number, row, 1));
     mp_wire_member_text(out, "task", mp_sql_cell(sql, number, row, 2));
     mp_wire_member_text(out, "trigger", mp_sql_cell(sql, number, row, 3));
-    print_instant(out, "started_at", mp_sql_int(sql, number, row, 4, 0));
-    print_instant(out, "finished_at", mp_sql_int(sql, number, row, 5, 0));
+    mp_wire_member_instant(out, "started_at", mp_sql_int(sql, number, row, 4, 0));
+    mp_wire_member_instant(out, "finished_at", mp_sql_int(sql, number, row, 5, 0));
     mp_wire_member_text(out, "status", mp_sql_cell(sql, number, row, 6));
     mp_wire_member_text(out, "error", mp_sql_cell(sql, number, row, 7));
     mp_wire_member(out, "result");
@@ -151,15 +142,9 @@ static enum mp_code print_runs(struct mp_call *call, struct mp_str catalog)
 
 enum mp_code mp_route_maintenance_runs(struct mp_call *call)
 {
-    struct mp_query *query = call->query;
-    uint32_t count = call->query_count;
     struct mp_at at;
-    enum mp_code code;
+    enum mp_code code = mp_at_head(call, &at);
 
-    call->query_count = 0;
-    code = mp_at_read(call, &at);
-    call->query = query;
-    call->query_count = count;
     return code ? code : print_runs(call, call->parts[0]);
 }
 
@@ -183,7 +168,61 @@ static const char backlog[] =
     " WHERE ($1 IS NULL OR c.name = $1) AND ($2 IS NULL OR c.name COLLATE \"C\" > $2)"
     " ORDER BY c.name COLLATE \"C\" LIMIT $3";
 
-static void print_status(struct mp_call *call, uint32_t number, uint32_t row)
+/* The last run of each task of the catalogs from $1 to $2, by name. */
+static const char last_runs[] =
+    "SELECT r.run_id, c.name, r.task, r.run_trigger, r.started_us, r.finished_us, r.status,"
+    " r.error, r.result FROM hog_catalog c"
+    " CROSS JOIN unnest($3) AS t(task) CROSS JOIN LATERAL (SELECT * FROM hog_maintenance_run r"
+    "  WHERE r.catalog_id = c.catalog_id AND r.task = t.task ORDER BY r.run_id DESC LIMIT 1) r"
+    " WHERE c.name COLLATE \"C\" >= $1 AND c.name COLLATE \"C\" <= $2";
+
+static uint32_t send_last_runs(struct mp_call *call, struct mp_str first, struct mp_str last)
+{
+    struct mp_sql_array tasks;
+    uint32_t number;
+
+    mp_sql_array_init(&tasks, MP_PG_TEXT_ARRAY);
+    for (int i = 0; i < MP_TASKS; i++)
+        mp_sql_array_text(&tasks, mp_str_c(mp_task_names[i]));
+    number =
+        MP_SQL(call->sql, last_runs, mp_v_text(first), mp_v_text(last), mp_sql_array_value(&tasks));
+    mp_sql_array_fini(&tasks);
+    return number;
+}
+
+static void print_last_run(struct mp_call *call, uint32_t runs, struct mp_str catalog,
+                           struct mp_str task)
+{
+    mp_wire_member(&call->out, "last_run");
+    for (uint32_t i = 0; i < mp_sql_rows(call->sql, runs); i++)
+        if (mp_str_eq(mp_sql_cell(call->sql, runs, i, 1), catalog) &&
+            mp_str_eq(mp_sql_cell(call->sql, runs, i, 2), task)) {
+            print_run(&call->out, call->sql, runs, i);
+            return;
+        }
+    mp_buf_add_c(&call->out, "null");
+}
+
+/* What a catalog waits with; the names are copied, since a second answer is read beside it. */
+struct status {
+    struct mp_str catalog;
+    int64_t backlog[5]; /* by column of the statement */
+};
+
+static struct status *copy_statuses(struct mp_call *call, uint32_t number)
+{
+    uint32_t rows = mp_sql_rows(call->sql, number);
+    struct status *statuses = mp_arena_take(&call->arena, (rows + 1) * sizeof(*statuses));
+
+    for (uint32_t i = 0; i < rows; i++) {
+        statuses[i].catalog = mp_sql_copy(call->sql, &call->arena, number, i, 0);
+        for (uint32_t k = 1; k < 5; k++)
+            statuses[i].backlog[k] = mp_sql_int(call->sql, number, i, k, 0);
+    }
+    return statuses;
+}
+
+static void print_status(struct mp_call *call, const struct status *status, uint32_t runs)
 {
     static const struct {
         enum mp_task task;
@@ -197,7 +236,7 @@ static void print_status(struct mp_call *call, uint32_t number, uint32_t row)
     struct mp_buf *out = &call->out;
 
     mp_buf_add_byte(out, '{');
-    mp_wire_member_text(out, "catalog", mp_sql_cell(call->sql, number, row, 0));
+    mp_wire_member_text(out, "catalog", status->catalog);
     mp_wire_member(out, "tasks");
     for (size_t i = 0; i < sizeof(tasks) / sizeof(*tasks); i++) {
         int64_t every_ms = mp_background_interval_ms(call->server, tasks[i].task);
@@ -208,10 +247,10 @@ static void print_status(struct mp_call *call, uint32_t number, uint32_t row)
             mp_wire_member_int(out, "loop_interval_ms", every_ms);
         mp_buf_add_c(out,
                      every_ms ? ",\"loop\":{\"records_every_sweep\":false}" : ",\"loop\":null");
-        mp_buf_add_c(out, ",\"last_run\":null,\"backlog\":{");
+        print_last_run(call, runs, status->catalog, mp_str_c(mp_task_names[tasks[i].task]));
+        mp_buf_add_c(out, ",\"backlog\":{");
         if (tasks[i].backlog)
-            mp_wire_member_int(out, tasks[i].backlog,
-                               mp_sql_int(call->sql, number, row, tasks[i].column, 0));
+            mp_wire_member_int(out, tasks[i].backlog, status->backlog[tasks[i].column]);
         mp_buf_add_c(out, "}}");
     }
     mp_buf_add_c(out, "]}");
@@ -219,7 +258,8 @@ static void print_status(struct mp_call *call, uint32_t number, uint32_t row)
 
 enum mp_code mp_route_maintenance_status(struct mp_call *call)
 {
-    uint32_t number;
+    struct status *statuses;
+    uint32_t number, runs;
     enum mp_code code = mp_call_sql(call);
 
     if (code)
@@ -232,16 +272,21 @@ enum mp_code mp_route_maintenance_status(struct mp_call *call)
     if (!mp_sql_rows(call->sql, number))
         return mp_refuse_missing(call, "catalog \"%.*s\" does not exist",
                                  MP_STR_ARG(call->parts[0]));
-    print_status(call, number, 0);
-    return MP_OK;
+    statuses = copy_statuses(call, number);
+    runs = send_last_runs(call, statuses[0].catalog, statuses[0].catalog);
+    code = mp_sql_sync(call->sql, &call->err);
+    if (!code)
+        print_status(call, &statuses[0], runs);
+    return code;
 }
 
 enum mp_code mp_route_instance_status(struct mp_call *call)
 {
     enum { LIMIT_DEFAULT = 50, LIMIT_MAX = 100 };
     struct mp_str after = mp_call_query(call, "after");
+    struct status *statuses;
     int64_t limit = LIMIT_DEFAULT;
-    uint32_t number, rows;
+    uint32_t number, rows, shown, runs;
     enum mp_code code = mp_call_query_int(call, "limit", &limit, NULL);
 
     if (!code && limit < 1)
@@ -257,17 +302,22 @@ enum mp_code mp_route_instance_status(struct mp_call *call)
     if (code)
         return code;
     rows = mp_sql_rows(call->sql, number);
+    shown = rows > limit ? (uint32_t)limit : rows;
+    statuses = copy_statuses(call, number);
+    runs = send_last_runs(call, statuses[0].catalog, statuses[shown ? shown - 1 : 0].catalog);
+    code = mp_sql_sync(call->sql, &call->err);
+    if (code)
+        return code;
     mp_buf_add_c(&call->out, "{\"catalogs\":[");
-    for (uint32_t i = 0; i < rows && i < limit; i++) {
+    for (uint32_t i = 0; i < shown; i++) {
         if (i)
             mp_buf_add_byte(&call->out, ',');
-        print_status(call, number, i);
+        print_status(call, &statuses[i], runs);
     }
     mp_buf_add_byte(&call->out, ']');
     mp_wire_member_bool(&call->out, "has_more", rows > limit);
     if (rows > limit)
-        mp_wire_member_text(&call->out, "next_after",
-                            mp_sql_cell(call->sql, number, (uint32_t)limit - 1, 0));
+        mp_wire_member_text(&call->out, "next_after", statuses[shown - 1].catalog);
     mp_buf_add_byte(&call->out, '}');
     return MP_OK;
 }

@@ -11,6 +11,12 @@ static void print_namespace(struct mp_buf *out, struct mp_str name, int64_t id)
     mp_buf_add_byte(out, '}');
 }
 
+static void print_listed(struct mp_call *call, uint32_t number, uint32_t row)
+{
+    print_namespace(&call->out, mp_sql_cell(call->sql, number, row, 0),
+                    mp_sql_int(call->sql, number, row, 1, 0));
+}
+
 enum mp_code mp_route_namespace_list(struct mp_call *call)
 {
     struct mp_at at;
@@ -28,14 +34,7 @@ enum mp_code mp_route_namespace_list(struct mp_call *call)
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;
-    mp_buf_add_byte(&call->out, '[');
-    for (uint32_t i = 0; i < mp_sql_rows(call->sql, number); i++) {
-        if (i)
-            mp_buf_add_byte(&call->out, ',');
-        print_namespace(&call->out, mp_sql_cell(call->sql, number, i, 0),
-                        mp_sql_int(call->sql, number, i, 1, 0));
-    }
-    mp_buf_add_byte(&call->out, ']');
+    mp_call_print_rows(call, number, print_listed);
     return MP_OK;
 }
 

@@ -12,9 +12,12 @@ static void print_values(struct mp_buf *out, const struct mp_sql *sql, uint32_t 
                             : mp_sql_cell(sql, number, row, column));
 }
 
-/* One row a partition; $3 orders: see order_of. A negative number: descending. */
+#define LIVE_VECTOR MP_SQL_NULL("d.end_snapshot")
+
+/* One row a partition; $3 orders: see order_of. A negative number: descending. $7 and $8: keys of
+ * the live spec ($9) and what their values begin with, empty: null. */
 static const char list_partitions[] =
-    "WITH g AS (SELECT f.spec_id, f.partition_values, count(*) AS files,"
+    "WITH g AS (SELECT f.spec_id, f.partition_values AS parts, count(*) AS files,"
     "  count(*) FILTER (WHERE f.file_size_bytes < $4) AS small,"
     "  sum(f.file_size_bytes)::bigint AS bytes,"
     "  coalesce(sum(f.file_size_bytes) FILTER (WHERE f.file_size_bytes < $4), 0)::bigint"
@@ -22,19 +25,87 @@ static const char list_partitions[] =
     "  (avg(f.file_size_bytes))::bigint AS mean, sum(f.record_count)::bigint AS rows,"
     "  max(f.begin_snapshot) AS last, count(d.delete_file_id) AS vectors"
     "  FROM hog_data_file f LEFT JOIN hog_delete_file d ON d.catalog_id = f.catalog_id"
-    "   AND d.data_file_id = f.data_file_id AND d.end_snapshot IS NULL"
+    "   AND d.data_file_id = f.data_file_id AND " LIVE_VECTOR
     "  WHERE f.catalog_id = $1 AND f.table_id = $2 AND f.end_snapshot IS NULL"
-    "  GROUP BY f.spec_id, f.partition_values)"
-    " SELECT g.spec_id, (SELECT json_agg(json_build_object('raw', v.value, 'decoded', v.value)"
-    "  ORDER BY v.n) FROM unnest(g.partition_values) WITH ORDINALITY AS v(value, n)),"
-    " g.files, g.small, g.bytes, g.small_bytes, g.mean, g.vectors, g.rows, g.last,"
-    " count(*) OVER () FROM g"
-    " ORDER BY CASE $3 WHEN 2 THEN g.files WHEN 3 THEN g.small WHEN 4 THEN g.small"
-    "  WHEN 5 THEN g.bytes WHEN 6 THEN g.mean WHEN 7 THEN g.vectors WHEN 8 THEN g.rows"
-    "  WHEN 9 THEN g.last WHEN -2 THEN -g.files WHEN -3 THEN -g.small WHEN -4 THEN -g.small"
-    "  WHEN -5 THEN -g.bytes WHEN -6 THEN -g.mean WHEN -7 THEN -g.vectors WHEN -8 THEN -g.rows"
-    "  WHEN -9 THEN -g.last END, CASE WHEN $3 <> -1 THEN g.partition_values END,"
-    " g.partition_values DESC LIMIT $5 OFFSET $6";
+    "  GROUP BY f.spec_id, f.partition_values),"
+    " h AS (SELECT * FROM g WHERE cardinality($7) = 0 OR (g.spec_id = $9"
+    "  AND NOT EXISTS (SELECT 1 FROM unnest($7, $8) AS p(key, prefix)"
+    "   WHERE CASE WHEN p.prefix = '' THEN g.parts[p.key::int] IS NOT NULL"
+    "    ELSE NOT coalesce(starts_with(g.parts[p.key::int], p.prefix), false) END)))"
+    " SELECT h.spec_id, h.parts, h.files, h.small, h.bytes, h.small_bytes, h.mean, h.vectors,"
+    " h.rows, h.last, count(*) OVER (),"
+    " (SELECT count(*) FROM g WHERE g.spec_id IS DISTINCT FROM $9) FROM h"
+    " ORDER BY CASE $3 WHEN 2 THEN h.files WHEN 3 THEN h.small WHEN 4 THEN h.small"
+    "  WHEN 5 THEN h.bytes WHEN 6 THEN h.mean WHEN 7 THEN h.vectors WHEN 8 THEN h.rows"
+    "  WHEN 9 THEN h.last WHEN -2 THEN -h.files WHEN -3 THEN -h.small WHEN -4 THEN -h.small"
+    "  WHEN -5 THEN -h.bytes WHEN -6 THEN -h.mean WHEN -7 THEN -h.vectors WHEN -8 THEN -h.rows"
+    "  WHEN -9 THEN -h.last END, CASE WHEN $3 <> -1 THEN h.parts END, h.parts DESC"
+    " LIMIT $5 OFFSET $6";
+
+/* Every spec that the table ever had. */
+struct spec_field {
+    int64_t spec_id;
+    struct mp_str transform;
+    const char *source; /* path of the column, or its number where it is gone */
+    enum mp_hog_type type;
+};
+
+struct specs {
+    struct spec_field *fields; /* by spec and key */
+    uint32_t count;
+};
+
+static enum mp_code read_specs(struct mp_call *call, const struct mp_at *at,
+                               const struct mp_table *table, struct specs *ret)
+{
+    uint32_t number = MP_SQL(call->sql,
+                             "SELECT spec_id, transform, source_field_id FROM hog_partition_field"
+                             " WHERE catalog_id = $1 AND table_id = $2"
+                             " ORDER BY spec_id, key_index",
+                             mp_v_int(at->catalog_id), mp_v_int(table->table_id));
+    enum mp_code code = mp_sql_sync(call->sql, &call->err);
+
+    if (code)
+        return code;
+    ret->count = mp_sql_rows(call->sql, number);
+    ret->fields = mp_arena_take(&call->arena, (ret->count + 1) * sizeof(*ret->fields));
+    for (uint32_t i = 0; i < ret->count; i++) {
+        struct spec_field *field = &ret->fields[i];
+        int64_t source = mp_sql_int(call->sql, number, i, 2, 0);
+        struct mp_column_place place;
+
+        field->spec_id = mp_sql_int(call->sql, number, i, 0, 0);
+        field->transform = mp_sql_copy(call->sql, &call->arena, number, i, 1);
+        field->type = MP_HOG_STRING;
+        if (mp_columns_find(&call->arena, table->columns, source, &place)) {
+            field->source = place.path;
+            field->type = place.type;
+        } else {
+            field->source = mp_arena_printf(&call->arena, "field %lld", (long long)source);
+        }
+    }
+    return MP_OK;
+}
+
+/* key_index:prefix, as often as it is given. */
+static enum mp_code read_filters(struct mp_call *call, uint32_t arity, struct mp_sql_array *keys,
+                                 struct mp_sql_array *prefixes)
+{
+    for (uint32_t i = 0; i < call->query_count; i++) {
+        struct mp_str value = call->query[i].value;
+        uint32_t key;
+        enum mp_code code;
+
+        if (!mp_str_eq(call->query[i].name, MP_STR("filter")))
+            continue;
+        code = mp_call_key_value(call, "filter", value, arity, &key, &value);
+        if (code)
+            return code;
+        mp_sql_array_int(keys, (int64_t)key + 1);
+        mp_sql_array_text(prefixes, value);
+    }
+    return MP_OK;
+}
 
 static enum mp_code order_of(struct mp_call *call, int64_t *ret)
 {
@@ -56,14 +127,51 @@ static enum mp_code order_of(struct mp_call *call, int64_t *ret)
     return MP_OK;
 }
 
-static void print_partition(struct mp_buf *out, const struct mp_sql *sql, uint32_t number,
-                            uint32_t row)
+static void print_key_values(struct mp_buf *out, const struct specs *specs, bool has_spec,
+                             int64_t spec_id, struct mp_str parts)
 {
+    struct mp_sql_items items = {.text = parts};
+    struct mp_buf item = MP_BUF_INIT(SIZE_MAX / 4);
+    uint32_t field = 0;
+    bool null, first = true;
+
+    mp_buf_add_byte(out, '[');
+    while (field < specs->count && specs->fields[field].spec_id != spec_id)
+        field++;
+    for (; has_spec && field < specs->count && specs->fields[field].spec_id == spec_id &&
+           mp_sql_items_next(&items, &item, &null);
+         field++, first = false) {
+        struct mp_str raw = null ? (struct mp_str){NULL, 0} : mp_buf_str(&item);
+
+        if (!null && !raw.data)
+            raw = MP_STR("");
+        mp_buf_add_c(out, first ? "{" : ",{");
+        mp_wire_member_text(out, "field", mp_str_c(specs->fields[field].source));
+        mp_wire_member(out, "raw");
+        if (null)
+            mp_buf_add_c(out, "null");
+        else
+            mp_buf_add_json(out, raw);
+        mp_wire_member(out, "decoded");
+        mp_partition_value_print(out, specs->fields[field].transform, specs->fields[field].type,
+                                 raw);
+        mp_buf_add_byte(out, '}');
+    }
+    mp_buf_add_byte(out, ']');
+    mp_buf_fini(&item);
+}
+
+static void print_partition(struct mp_buf *out, const struct mp_sql *sql, const struct specs *specs,
+                            uint32_t number, uint32_t row)
+{
+    int64_t spec_id = mp_sql_int(sql, number, row, 0, 0);
+
     mp_buf_add_byte(out, '{');
     if (!mp_sql_null(sql, number, row, 0))
-        mp_wire_member_int(out, "spec_id", mp_sql_int(sql, number, row, 0, 0));
+        mp_wire_member_int(out, "spec_id", spec_id);
     mp_wire_member(out, "values");
-    print_values(out, sql, number, row, 1);
+    print_key_values(out, specs, !mp_sql_null(sql, number, row, 0), spec_id,
+                     mp_sql_cell(sql, number, row, 1));
     mp_wire_member_int(out, "file_count", mp_sql_int(sql, number, row, 2, 0));
     mp_wire_member_int(out, "small_file_count", mp_sql_int(sql, number, row, 3, 0));
     mp_wire_member_int(out, "total_bytes", mp_sql_int(sql, number, row, 4, 0));
@@ -76,16 +184,45 @@ static void print_partition(struct mp_buf *out, const struct mp_sql *sql, uint32
     mp_buf_add_byte(out, '}');
 }
 
+static void print_spec(struct mp_buf *out, const struct specs *specs,
+                       const struct mp_wire_partition_spec *spec)
+{
+    uint32_t first = 0;
+
+    while (first < specs->count && specs->fields[first].spec_id != spec->spec_id)
+        first++;
+    mp_wire_member(out, "spec");
+    mp_buf_add_byte(out, '{');
+    mp_wire_member_int(out, "spec_id", spec->spec_id);
+    mp_wire_member(out, "fields");
+    mp_buf_add_byte(out, '[');
+    for (uint32_t i = 0; i < spec->field_count && first + i < specs->count; i++) {
+        mp_buf_add_c(out, i ? ",{" : "{");
+        mp_wire_member_text(out, "field", mp_str_c(specs->fields[first + i].source));
+        mp_wire_member_text(out, "transform", spec->fields[i].transform);
+        if (spec->fields[i].has_param)
+            mp_wire_member_int(out, "transform_param", spec->fields[i].param);
+        mp_wire_member_int(out, "source_field_id", spec->fields[i].source_field_id);
+        mp_buf_add_byte(out, '}');
+    }
+    mp_buf_add_c(out, "]}");
+}
+
 enum mp_code mp_route_partitions(struct mp_call *call)
 {
     enum { LIMIT_DEFAULT = 100, LIMIT_MAX = 1000 };
+    struct mp_sql_array keys, prefixes;
     struct mp_table table;
+    struct specs specs;
     struct mp_at at;
     struct mp_buf *out = &call->out;
     int64_t order, limit = LIMIT_DEFAULT, offset = 0;
+    bool partitioned;
     uint32_t number, rows;
     enum mp_code code = order_of(call, &order);
 
+    mp_sql_array_init(&keys, MP_PG_INT8_ARRAY);
+    mp_sql_array_init(&prefixes, MP_PG_TEXT_ARRAY);
     if (!code)
         code = mp_call_query_int(call, "limit", &limit, NULL);
     if (!code)
@@ -96,28 +233,41 @@ enum mp_code mp_route_partitions(struct mp_call *call)
         code = mp_table_find(call, &at, &table);
     if (!code)
         code = mp_table_definition(call, call->sql, at.catalog_id, at.snapshot, &table);
+    if (!code)
+        code = read_filters(call, table.partition.field_count, &keys, &prefixes);
+    if (!code)
+        code = read_specs(call, &at, &table, &specs);
     if (code)
-        return code;
+        goto out;
+    partitioned = table.partition.field_count > 0;
     number = MP_SQL(call->sql, list_partitions, mp_v_int(at.catalog_id), mp_v_int(table.table_id),
                     mp_v_int(order), mp_v_int(SMALL_BYTES),
-                    mp_v_int(limit > LIMIT_MAX ? LIMIT_MAX : limit), mp_v_int(offset));
+                    mp_v_int(limit > LIMIT_MAX ? LIMIT_MAX : limit), mp_v_int(offset),
+                    mp_sql_array_value(&keys), mp_sql_array_value(&prefixes),
+                    mp_v_int_or_null(partitioned, table.partition.spec_id));
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
-        return code;
+        goto out;
     rows = mp_sql_rows(call->sql, number);
     mp_buf_add_c(out, "{\"sampled_at\":null,\"sample_started\":null");
     mp_wire_member_int(out, "sampled_snapshot_id", at.head);
+    if (partitioned)
+        print_spec(out, &specs, &table.partition);
     mp_wire_member_int(out, "total", rows ? mp_sql_int(call->sql, number, 0, 10, 0) : 0);
-    mp_wire_member_int(out, "stale_spec_groups", 0);
+    mp_wire_member_int(out, "stale_spec_groups",
+                       rows ? mp_sql_int(call->sql, number, 0, 11, 0) : 0);
     mp_wire_member(out, "partitions");
     mp_buf_add_byte(out, '[');
     for (uint32_t i = 0; i < rows; i++) {
         if (i)
             mp_buf_add_byte(out, ',');
-        print_partition(out, call->sql, number, i);
+        print_partition(out, call->sql, &specs, number, i);
     }
     mp_buf_add_c(out, "]}");
-    return MP_OK;
+out:
+    mp_sql_array_fini(&keys);
+    mp_sql_array_fini(&prefixes);
+    return code;
 }
 
 enum mp_code mp_route_partition_values(struct mp_call *call)
@@ -188,29 +338,41 @@ enum mp_code mp_route_partition_stats(struct mp_call *call)
 
     if (!code && (limit < 1 || (table.data && !namespace_name.data)))
         code = mp_refuse_invalid(call, "limit must be at least 1, and table needs a namespace");
-    call->query_count = 0;
     if (!code)
-        code = mp_at_read(call, &at);
+        code = mp_at_head(call, &at);
     if (code)
         return code;
     limit = limit > LIMIT_MAX ? LIMIT_MAX : limit;
-    number =
-        MP_SQL(call->sql,
-               "SELECT n.name, v.name, t.table_uuid, f.spec_id,"
-               " (SELECT json_agg(json_build_object('value', p.value) ORDER BY p.n)"
-               "  FROM unnest(f.partition_values) WITH ORDINALITY AS p(value, n)), count(*),"
-               " count(*) FILTER (WHERE f.file_size_bytes < $4), sum(f.file_size_bytes)::bigint,"
-               " coalesce(sum(f.file_size_bytes) FILTER (WHERE f.file_size_bytes < $4), 0)::bigint,"
-               " avg(f.file_size_bytes)::bigint"
-               " FROM hog_table_version v JOIN hog_table t USING (catalog_id, table_id)"
-               " JOIN hog_namespace n USING (catalog_id, namespace_id)"
-               " JOIN hog_data_file f USING (catalog_id, table_id)"
-               " WHERE v.catalog_id = $1 AND v.end_snapshot IS NULL AND f.end_snapshot IS NULL"
-               " AND ($2 IS NULL OR n.name = $2) AND ($3 IS NULL OR v.name = $3)"
-               " GROUP BY n.name, v.name, t.table_uuid, f.spec_id, f.partition_values"
-               " ORDER BY 7 DESC, 6 DESC LIMIT $5",
-               mp_v_int(at.catalog_id), mp_v_text(namespace_name), mp_v_text(table),
-               mp_v_int(SMALL_BYTES), mp_v_int(limit + 1));
+    number = MP_SQL(
+        call->sql,
+        "SELECT n.name, v.name, t.table_uuid, f.spec_id,"
+        " (SELECT json_agg(json_build_object('field', (SELECT c.name FROM hog_partition_field k"
+        "    JOIN hog_column c ON c.catalog_id = k.catalog_id AND c.table_id = k.table_id"
+        "    AND c.field_id = k.source_field_id AND " MP_SQL_NULL(
+            "c.end_snapshot") "    WHERE k.catalog_id = $1 AND k.table_id = t.table_id AND "
+                              "k.spec_id = f.spec_id"
+                              "    AND k.key_index = p.n - 1), 'value', p.value) ORDER BY p.n)"
+                              "  FROM unnest(f.partition_values) WITH ORDINALITY AS p(value, n)), "
+                              "count(*),"
+                              " count(*) FILTER (WHERE f.file_size_bytes < $4), "
+                              "sum(f.file_size_bytes)::bigint,"
+                              " coalesce(sum(f.file_size_bytes) FILTER (WHERE f.file_size_bytes < "
+                              "$4), 0)::bigint,"
+                              " avg(f.file_size_bytes)::bigint"
+                              " FROM hog_table_version v JOIN hog_table t USING (catalog_id, "
+                              "table_id)"
+                              " JOIN hog_namespace n USING (catalog_id, namespace_id)"
+                              " JOIN hog_data_file f USING (catalog_id, table_id)"
+                              " WHERE v.catalog_id = $1 AND " MP_SQL_NULL(
+                                  "v.end_snapshot") " AND f.end_snapshot IS NULL"
+                                                    " AND ($2 IS NULL OR n.name = $2) AND ($3 IS "
+                                                    "NULL OR v.name = $3)"
+                                                    " GROUP BY n.name, v.name, t.table_id, "
+                                                    "t.table_uuid, f.spec_id, "
+                                                    "f.partition_values"
+                                                    " ORDER BY 7 DESC, 6 DESC LIMIT $5",
+        mp_v_int(at.catalog_id), mp_v_text(namespace_name), mp_v_text(table), mp_v_int(SMALL_BYTES),
+        mp_v_int(limit + 1));
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;

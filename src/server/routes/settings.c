@@ -70,24 +70,15 @@ enum mp_code mp_route_options_patch(struct mp_call *call)
 
 /* --- consumers --- */
 
-static void print_instant(struct mp_buf *out, const char *name, int64_t us)
-{
-    mp_wire_member(out, name);
-    mp_buf_add_byte(out, '"');
-    mp_wire_instant_print(out, us);
-    mp_buf_add_byte(out, '"');
-}
-
-static void print_offset(struct mp_call *call, struct mp_str consumer, uint32_t number,
-                         uint32_t row)
+static void print_offset(struct mp_call *call, uint32_t number, uint32_t row)
 {
     struct mp_buf *out = &call->out;
 
     mp_buf_add_byte(out, '{');
-    mp_wire_member_text(out, "consumer_id", consumer);
+    mp_wire_member_text(out, "consumer_id", call->parts[1]);
     mp_wire_member_text(out, "table_uuid", mp_sql_cell(call->sql, number, row, 0));
     mp_wire_member_int(out, "committed_snapshot", mp_sql_int(call->sql, number, row, 1, 0));
-    print_instant(out, "updated_at", mp_sql_int(call->sql, number, row, 2, 0));
+    mp_wire_member_instant(out, "updated_at", mp_sql_int(call->sql, number, row, 2, 0));
     mp_buf_add_byte(out, '}');
 }
 
@@ -95,10 +86,8 @@ enum mp_code mp_route_consumer_offsets(struct mp_call *call)
 {
     struct mp_at at;
     uint32_t number;
-    enum mp_code code;
+    enum mp_code code = mp_at_head(call, &at);
 
-    call->query_count = 0;
-    code = mp_at_read(call, &at);
     if (code)
         return code;
     number = MP_SQL(call->sql,
@@ -108,13 +97,7 @@ enum mp_code mp_route_consumer_offsets(struct mp_call *call)
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;
-    mp_buf_add_byte(&call->out, '[');
-    for (uint32_t i = 0; i < mp_sql_rows(call->sql, number); i++) {
-        if (i)
-            mp_buf_add_byte(&call->out, ',');
-        print_offset(call, call->parts[1], number, i);
-    }
-    mp_buf_add_byte(&call->out, ']');
+    mp_call_print_rows(call, number, print_offset);
     return MP_OK;
 }
 
@@ -125,9 +108,8 @@ enum mp_code mp_route_consumer_offset_get(struct mp_call *call)
     uint32_t number;
     enum mp_code code = mp_call_part_uuid(call, 2, &uuid);
 
-    call->query_count = 0;
     if (!code)
-        code = mp_at_read(call, &at);
+        code = mp_at_head(call, &at);
     if (code)
         return code;
     number = MP_SQL(call->sql,
@@ -139,7 +121,7 @@ enum mp_code mp_route_consumer_offset_get(struct mp_call *call)
         return code;
     if (!mp_sql_rows(call->sql, number))
         return mp_refuse_missing(call, "this consumer has no offset for that table");
-    print_offset(call, call->parts[1], number, 0);
+    print_offset(call, number, 0);
     return MP_OK;
 }
 
@@ -171,9 +153,8 @@ enum mp_code mp_route_consumer_offset_put(struct mp_call *call)
     if (!code && (!call->parts[1].size || mp_chars(call->parts[1]) > MP_CONSUMER_CHARS_MAX))
         code =
             mp_refuse_invalid(call, "a consumer id has 1 to %d characters", MP_CONSUMER_CHARS_MAX);
-    call->query_count = 0;
     if (!code)
-        code = mp_at_read(call, &at);
+        code = mp_at_head(call, &at);
     if (code)
         return code;
     if (snapshot < 0 || snapshot > at.head)
@@ -209,7 +190,7 @@ enum mp_code mp_route_consumer_offset_put(struct mp_call *call)
     if (!mp_sql_rows(call->sql, number))
         return mp_refuse(call, 409, "offset_regression", "the stored offset is above snapshot %lld",
                          (long long)snapshot);
-    print_offset(call, call->parts[1], number, 0);
+    print_offset(call, number, 0);
     mp_audit(call, "offset_commit", call->parts[0], call->parts[1], "committed");
     return MP_OK;
 }
@@ -220,10 +201,8 @@ enum mp_code mp_route_consumer_list(struct mp_call *call)
     struct mp_buf *out = &call->out;
     struct mp_str last = {NULL, 0};
     uint32_t number, rows;
-    enum mp_code code;
+    enum mp_code code = mp_at_head(call, &at);
 
-    call->query_count = 0;
-    code = mp_at_read(call, &at);
     if (code)
         return code;
     number = MP_SQL(call->sql,
@@ -256,7 +235,7 @@ enum mp_code mp_route_consumer_list(struct mp_call *call)
         mp_buf_add_byte(out, '{');
         mp_wire_member_text(out, "table_uuid", mp_sql_cell(call->sql, number, i, 0));
         mp_wire_member_int(out, "committed_snapshot", mp_sql_int(call->sql, number, i, 1, 0));
-        print_instant(out, "updated_at", mp_sql_int(call->sql, number, i, 2, 0));
+        mp_wire_member_instant(out, "updated_at", mp_sql_int(call->sql, number, i, 2, 0));
         mp_wire_member_text(out, "namespace", mp_sql_cell(call->sql, number, i, 4));
         mp_wire_member_text(out, "table_name", mp_sql_cell(call->sql, number, i, 5));
         mp_wire_member_bool(out, "table_dropped", mp_sql_true(call->sql, number, i, 6));

@@ -2,14 +2,6 @@
 #include "server/tables.h"
 #include "server/routes/routes.h"
 
-static void print_instant(struct mp_buf *out, const char *name, int64_t us)
-{
-    mp_wire_member(out, name);
-    mp_buf_add_byte(out, '"');
-    mp_wire_instant_print(out, us);
-    mp_buf_add_byte(out, '"');
-}
-
 static void print_snapshots(struct mp_call *call, uint32_t number, int64_t limit)
 {
     struct mp_buf *out = &call->out;
@@ -20,7 +12,7 @@ static void print_snapshots(struct mp_call *call, uint32_t number, int64_t limit
     for (uint32_t i = 0; i < (more ? (uint32_t)limit : rows); i++) {
         mp_buf_add_c(out, i ? ",{" : "{");
         mp_wire_member_int(out, "snapshot_id", mp_sql_int(call->sql, number, i, 0, 0));
-        print_instant(out, "snapshot_time", mp_sql_int(call->sql, number, i, 1, 0));
+        mp_wire_member_instant(out, "snapshot_time", mp_sql_int(call->sql, number, i, 1, 0));
         mp_wire_member_int(out, "schema_version", mp_sql_int(call->sql, number, i, 2, 0));
         mp_wire_member_text(out, "author", mp_sql_cell(call->sql, number, i, 3));
         mp_wire_member_text(out, "message", mp_sql_cell(call->sql, number, i, 4));
@@ -59,8 +51,7 @@ enum mp_code mp_route_snapshots(struct mp_call *call)
     if (has_before && after)
         return mp_refuse_invalid(call, "after and before exclude each other");
     limit = limit > LIMIT_MAX ? LIMIT_MAX : limit;
-    call->query_count = 0; /* the pins of other routes mean nothing here */
-    code = mp_at_read(call, &at);
+    code = mp_at_head(call, &at);
     if (code)
         return code;
     if (has_before)
@@ -99,7 +90,7 @@ enum mp_code mp_route_snapshot_resolve(struct mp_call *call)
         return mp_refuse(call, 410, "expired", "that snapshot has expired just now");
     mp_buf_add_byte(&call->out, '{');
     mp_wire_member_int(&call->out, "snapshot_id", at.snapshot);
-    print_instant(&call->out, "snapshot_time", mp_sql_int(call->sql, number, 0, 0, 0));
+    mp_wire_member_instant(&call->out, "snapshot_time", mp_sql_int(call->sql, number, 0, 0, 0));
     mp_buf_add_byte(&call->out, '}');
     return MP_OK;
 }

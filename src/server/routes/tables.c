@@ -501,7 +501,7 @@ static enum mp_code truncate_work(struct mp_tx *tx, void *context)
            mp_v_int(tx->catalog_id), mp_v_int(table.table_id), mp_v_int(snapshot));
     MP_SQL(tx->sql,
            "UPDATE hog_delete_file SET end_snapshot = $3 WHERE catalog_id = $1 AND table_id = $2"
-           " AND end_snapshot IS NULL",
+           " AND " MP_SQL_NULL("end_snapshot"),
            mp_v_int(tx->catalog_id), mp_v_int(table.table_id), mp_v_int(snapshot));
     MP_SQL(tx->sql,
            "UPDATE hog_table_stats SET live_rows = 0, live_files = 0, live_bytes = 0"

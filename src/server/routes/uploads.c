@@ -54,9 +54,8 @@ enum mp_code mp_route_upload_claim(struct mp_call *call)
     }
     if (!code)
         code = mp_call_read_end(call, &reader);
-    call->query_count = 0;
     if (!code)
-        code = mp_at_read(call, &at);
+        code = mp_at_head(call, &at);
     if (code)
         return code;
     data = mp_str_eq(kind, MP_STR("data"));
@@ -88,9 +87,8 @@ enum mp_code mp_route_upload_renew(struct mp_call *call)
     if (mp_wire_object(&reader, call->body, "the request", known))
         mp_wire_uuid(&reader, call->body, "owner", true, &owner);
     code = mp_call_read_end(call, &reader);
-    call->query_count = 0;
     if (!code)
-        code = mp_at_read(call, &at);
+        code = mp_at_head(call, &at);
     if (code)
         return code;
     number = MP_SQL(call->sql,
@@ -100,9 +98,7 @@ enum mp_code mp_route_upload_renew(struct mp_call *call)
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;
-    mp_buf_add_byte(&call->out, '{');
-    mp_wire_member_int(&call->out, "renewed", mp_sql_changed(call->sql, number));
-    mp_buf_add_byte(&call->out, '}');
+    mp_call_print_count(call, "renewed", mp_sql_changed(call->sql, number));
     return MP_OK;
 }
 
@@ -133,9 +129,8 @@ enum mp_code mp_route_upload_abandon(struct mp_call *call)
     code = mp_call_read_end(call, &reader);
     if (!code && json_array_size(list) > PATHS_MAX)
         code = mp_refuse_invalid(call, "more than %d paths", PATHS_MAX);
-    call->query_count = 0;
     if (!code)
-        code = mp_at_read(call, &at);
+        code = mp_at_head(call, &at);
     if (code)
         goto out;
     number = MP_SQL(call->sql,
@@ -145,9 +140,7 @@ enum mp_code mp_route_upload_abandon(struct mp_call *call)
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         goto out;
-    mp_buf_add_byte(&call->out, '{');
-    mp_wire_member_int(&call->out, "abandoned", mp_sql_changed(call->sql, number));
-    mp_buf_add_byte(&call->out, '}');
+    mp_call_print_count(call, "abandoned", mp_sql_changed(call->sql, number));
 out:
     mp_sql_array_fini(&paths);
     return code;
@@ -162,9 +155,8 @@ enum mp_code mp_route_upload_schedule_expired(struct mp_call *call)
 
     if (!code && (limit < 1 || limit > PATHS_MAX))
         code = mp_refuse_invalid(call, "limit must be 1 to %d", PATHS_MAX);
-    call->query_count = 0;
     if (!code)
-        code = mp_at_read(call, &at);
+        code = mp_at_head(call, &at);
     if (code)
         return code;
     number = MP_SQL(call->sql,
@@ -182,8 +174,6 @@ enum mp_code mp_route_upload_schedule_expired(struct mp_call *call)
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;
-    mp_buf_add_byte(&call->out, '{');
-    mp_wire_member_int(&call->out, "scheduled", mp_sql_changed(call->sql, number));
-    mp_buf_add_byte(&call->out, '}');
+    mp_call_print_count(call, "scheduled", mp_sql_changed(call->sql, number));
     return MP_OK;
 }

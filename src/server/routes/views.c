@@ -27,19 +27,23 @@ static enum mp_code print_views(struct mp_call *call, struct mp_str name)
     struct mp_at at;
     int64_t namespace_id;
     uint32_t number, rows;
-    enum mp_code code;
+    enum mp_code code = mp_at_head(call, &at);
 
-    call->query_count = 0;
-    code = mp_at_read(call, &at);
     if (!code)
         code = mp_namespace_find(call, call->sql, at.catalog_id, call->parts[1], &namespace_id);
     if (code)
         return code;
-    number = MP_SQL(call->sql,
-                    "SELECT name, view_uuid, dialect, sql FROM hog_view WHERE catalog_id = $1"
-                    " AND namespace_id = $2 AND end_snapshot IS NULL"
-                    " AND ($3 IS NULL OR name = $3) ORDER BY name COLLATE \"C\"",
-                    mp_v_int(at.catalog_id), mp_v_int(namespace_id), mp_v_text(name));
+    if (name.data)
+        number = MP_SQL(call->sql,
+                        "SELECT name, view_uuid, dialect, sql FROM hog_view WHERE catalog_id = $1"
+                        " AND namespace_id = $2 AND end_snapshot IS NULL AND name = $3",
+                        mp_v_int(at.catalog_id), mp_v_int(namespace_id), mp_v_text(name));
+    else
+        number = MP_SQL(call->sql,
+                        "SELECT name, view_uuid, dialect, sql FROM hog_view WHERE catalog_id = $1"
+                        " AND namespace_id = $2 AND end_snapshot IS NULL ORDER BY name COLLATE "
+                        "\"C\"",
+                        mp_v_int(at.catalog_id), mp_v_int(namespace_id));
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;

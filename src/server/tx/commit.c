@@ -80,7 +80,8 @@ struct reads {
     uint32_t receipts, hits;
 };
 
-/* Queues what can be asked before anything is known. */
+/* Queues what can be asked before anything is known. Key by key, so that each is one descent of the
+ * right index, however the planner guesses the length of the list. */
 static struct reads send_reads(struct mp_group *group)
 {
     struct mp_sql_array keys, paths;
@@ -104,20 +105,20 @@ static struct reads send_reads(struct mp_group *group)
     reads.has_receipts = keys.count;
     if (keys.count)
         reads.receipts = MP_SQL(sql,
-                                "SELECT r.idempotency_key, r.fingerprint, r.snapshot_id,"
-                                " r.schema_version FROM hog_commit_receipt r"
-                                " JOIN hog_catalog c USING (catalog_id)"
-                                " WHERE c.name = $1 AND r.idempotency_key = ANY ($2)",
-                                mp_v_text(group->tx->catalog), mp_sql_array_value(&keys));
+                                "SELECT r.* FROM unnest($2) AS k(key) CROSS JOIN LATERAL"
+                                " (SELECT idempotency_key, fingerprint, snapshot_id,"
+                                " schema_version FROM hog_commit_receipt WHERE catalog_id = $1"
+                                " AND idempotency_key = k.key OFFSET 0) r",
+                                mp_v_int(group->tx->catalog_id), mp_sql_array_value(&keys));
     reads.hits = MP_SQL(sql,
-                        "SELECT r.path, NULL::uuid, NULL, NULL, false FROM hog_catalog c"
-                        " JOIN hog_file_removal r USING (catalog_id) WHERE c.name = $1"
-                        " AND r.path = ANY ($2) AND r.drained_us IS NULL"
-                        " UNION ALL SELECT u.path, u.owner, u.state, u.file_kind,"
-                        " u.expires_us < hog_now_us() FROM hog_catalog c"
-                        " JOIN hog_upload u USING (catalog_id)"
-                        " WHERE c.name = $1 AND u.path = ANY ($2)",
-                        mp_v_text(group->tx->catalog), mp_sql_array_value(&paths));
+                        "SELECT h.* FROM unnest($2) AS k(path) CROSS JOIN LATERAL"
+                        " (SELECT path, NULL::uuid, NULL, NULL, false FROM hog_file_removal"
+                        " WHERE path = k.path AND " MP_SQL_NULL(
+                            "drained_us") " AND catalog_id + 0 = $1"
+                                          " UNION ALL SELECT path, owner, state, file_kind,"
+                                          " expires_us < hog_now_us() FROM hog_upload"
+                                          " WHERE catalog_id = $1 AND path = k.path OFFSET 0) h",
+                        mp_v_int(group->tx->catalog_id), mp_sql_array_value(&paths));
     mp_sql_array_fini(&keys);
     mp_sql_array_fini(&paths);
     return reads;
@@ -227,10 +228,9 @@ static void send_writes(struct mp_group *group)
 {
     struct mp_tx *tx = group->tx;
 
-    for (uint32_t i = 0; i < group->gain_count; i++)
-        mp_file_rows_sum(&group->rows, group->gains[i].table_id, group->gains[i].records,
-                         group->gains[i].files, group->gains[i].bytes);
     mp_file_rows_send(tx, &group->rows);
+    for (uint32_t i = 0; i < group->gain_count; i++)
+        mp_table_gain_send(tx, &group->gains[i]);
     if (group->claim_count)
         MP_SQL(tx->sql,
                "UPDATE hog_upload SET state = 'registered' WHERE catalog_id = $1"
@@ -268,7 +268,9 @@ static enum mp_code try_group(struct mp_group *group, bool *ret_lost)
     if (code)
         return code;
     tx->sql = tx->call->sql;
-    mp_tx_begin_send(tx);
+    code = mp_tx_begin_send(tx);
+    if (code)
+        return code;
     reads = send_reads(group);
     code = mp_tx_sync(tx);
     mp_server_metrics_observe(server->metrics, MP_SM_LOCK_WAIT, NULL,

@@ -55,7 +55,6 @@ struct mp_file_rows {
     struct mp_sql_array ids, tables, snapshots, paths, records, sizes, footers, row_offsets, states,
         specs, partitions, splits;
     struct mp_sql_array stats_ids, stats;
-    struct mp_sql_array sum_tables, sum_rows, sum_files, sum_bytes;
     uint32_t count, stats_count;
 };
 void mp_file_rows_init(struct mp_file_rows *rows);
@@ -63,10 +62,13 @@ void mp_file_rows_fini(struct mp_file_rows *rows);
 /* row_offset: behind the table's next_row_id as it is before this transaction. */
 void mp_file_rows_add(struct mp_file_rows *rows, const struct mp_wire_file *file, int64_t file_id,
                       int64_t table_id, int64_t snapshot, int64_t row_offset, int64_t spec_id);
-/* What a table gains, all its files of the transaction together. */
-void mp_file_rows_sum(struct mp_file_rows *rows, int64_t table_id, int64_t records, int64_t files,
-                      int64_t bytes);
 void mp_file_rows_send(struct mp_tx *tx, struct mp_file_rows *rows);
+/* What a table gains, all its files of the transaction together. */
+struct mp_table_gain {
+    int64_t table_id, records, files, bytes;
+};
+/* Behind the rows, which take their row ids from the sums as they were. */
+void mp_table_gain_send(struct mp_tx *tx, const struct mp_table_gain *gain);
 /* Adds the form of hog_file_stats.stats. */
 void mp_file_stats_text(struct mp_buf *buf, const struct mp_wire_file *file);
 

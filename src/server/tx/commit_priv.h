@@ -42,11 +42,6 @@ struct mp_path_hit {
     bool expired;
 };
 
-/* Running sum of rows a table gets in this transaction. */
-struct mp_table_gain {
-    int64_t table_id, records, files, bytes;
-};
-
 /* One transaction of a group. */
 struct mp_group {
     struct mp_commits *commits;
@@ -56,7 +51,7 @@ struct mp_group {
     int64_t head; /* committed, as of begin */
     struct mp_path_hit *hits;
     uint32_t hit_count;
-    struct mp_table_gain *gains;
+    struct mp_table_gain *gains; /* running sums */
     uint32_t gain_count, gain_room;
     struct mp_file_rows rows;
     struct mp_sql_array receipt_keys, receipt_prints, receipt_snapshots, receipt_versions;

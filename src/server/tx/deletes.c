@@ -125,8 +125,8 @@ static enum mp_code read_targets(struct mp_group *group, struct mp_member *membe
                     "SELECT f.data_file_id, f.table_id, f.begin_snapshot, f.end_snapshot,"
                     " f.record_count, d.begin_snapshot, d.delete_count FROM hog_data_file f"
                     " LEFT JOIN hog_delete_file d ON d.catalog_id = f.catalog_id"
-                    " AND d.data_file_id = f.data_file_id AND d.end_snapshot IS NULL"
-                    " WHERE f.catalog_id = $1 AND f.data_file_id = ANY ($2)",
+                    " AND d.data_file_id = f.data_file_id AND " MP_SQL_NULL(
+                        "d.end_snapshot") " WHERE f.catalog_id = $1 AND f.data_file_id = ANY ($2)",
                     mp_v_int(group->tx->catalog_id), mp_sql_array_value(&ids));
     code = mp_tx_sync(group->tx);
     mp_sql_array_fini(&ids);
@@ -189,7 +189,7 @@ static void send_vectors(struct mp_group *group, struct mp_sql_array *ids,
 
     MP_SQL(tx->sql,
            "UPDATE hog_delete_file SET end_snapshot = $2 WHERE catalog_id = $1"
-           " AND data_file_id = ANY ($3) AND end_snapshot IS NULL",
+           " AND data_file_id = ANY ($3) AND " MP_SQL_NULL("end_snapshot"),
            mp_v_int(tx->catalog_id), mp_v_int(tx->head), mp_sql_array_value(targets));
     MP_SQL(tx->sql,
            "INSERT INTO hog_delete_file (catalog_id, begin_snapshot, delete_file_id, table_id,"

@@ -274,19 +274,14 @@ void mp_file_rows_init(struct mp_file_rows *rows)
     mp_sql_array_init(&rows->splits, MP_PG_TEXT_ARRAY);
     mp_sql_array_init(&rows->stats_ids, MP_PG_INT8_ARRAY);
     mp_sql_array_init(&rows->stats, MP_PG_TEXT_ARRAY);
-    mp_sql_array_init(&rows->sum_tables, MP_PG_INT8_ARRAY);
-    mp_sql_array_init(&rows->sum_rows, MP_PG_INT8_ARRAY);
-    mp_sql_array_init(&rows->sum_files, MP_PG_INT8_ARRAY);
-    mp_sql_array_init(&rows->sum_bytes, MP_PG_INT8_ARRAY);
 }
 
 void mp_file_rows_fini(struct mp_file_rows *rows)
 {
     struct mp_sql_array *const all[] = {
-        &rows->ids,        &rows->tables,    &rows->snapshots,   &rows->paths,  &rows->records,
-        &rows->sizes,      &rows->footers,   &rows->row_offsets, &rows->states, &rows->specs,
-        &rows->partitions, &rows->splits,    &rows->stats_ids,   &rows->stats,  &rows->sum_tables,
-        &rows->sum_rows,   &rows->sum_files, &rows->sum_bytes};
+        &rows->ids,        &rows->tables,  &rows->snapshots,   &rows->paths,  &rows->records,
+        &rows->sizes,      &rows->footers, &rows->row_offsets, &rows->states, &rows->specs,
+        &rows->partitions, &rows->splits,  &rows->stats_ids,   &rows->stats};
 
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
         mp_sql_array_fini(all[i]);
@@ -381,37 +376,22 @@ void mp_file_rows_add(struct mp_file_rows *rows, const struct mp_wire_file *file
     mp_sql_array_fini(&splits);
 }
 
-void mp_file_rows_sum(struct mp_file_rows *rows, int64_t table_id, int64_t records, int64_t files,
-                      int64_t bytes)
-{
-    mp_sql_array_int(&rows->sum_tables, table_id);
-    mp_sql_array_int(&rows->sum_rows, records);
-    mp_sql_array_int(&rows->sum_files, files);
-    mp_sql_array_int(&rows->sum_bytes, bytes);
-}
-
 void mp_file_rows_send(struct mp_tx *tx, struct mp_file_rows *rows)
 {
     if (!rows->count)
         return;
     MP_SQL(tx->sql,
-           "WITH gained AS (UPDATE hog_table_stats s SET next_row_id = s.next_row_id + g.records,"
-           " live_rows = s.live_rows + g.records, live_files = s.live_files + g.files,"
-           " live_bytes = s.live_bytes + g.bytes"
-           " FROM unnest($2, $3, $4, $5) AS g(table_id, records, files, bytes)"
-           " WHERE s.catalog_id = $1 AND s.table_id = g.table_id"
-           " RETURNING s.table_id, s.next_row_id - g.records AS first_row)"
-           " INSERT INTO hog_data_file (catalog_id, data_file_id, table_id, begin_snapshot, path,"
+           "INSERT INTO hog_data_file (catalog_id, data_file_id, table_id, begin_snapshot, path,"
            " record_count, file_size_bytes, footer_size, row_id_start, stats_state, spec_id,"
            " partition_values, split_offsets)"
            " SELECT $1, f.id, f.table_id, f.snapshot, f.path, f.records, f.bytes, f.footer,"
-           " gained.first_row + f.row_offset, f.state, f.spec, f.parts::text[], f.splits::bigint[]"
-           " FROM unnest($6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)"
+           " (SELECT s.next_row_id FROM hog_table_stats s WHERE s.catalog_id = $1"
+           "  AND s.table_id = f.table_id) + f.row_offset,"
+           " f.state, f.spec, f.parts::text[], f.splits::bigint[]"
+           " FROM unnest($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
            " AS f(id, table_id, snapshot, path, records, bytes, footer, row_offset, state, spec,"
-           " parts, splits) JOIN gained ON gained.table_id = f.table_id",
-           mp_v_int(tx->catalog_id), mp_sql_array_value(&rows->sum_tables),
-           mp_sql_array_value(&rows->sum_rows), mp_sql_array_value(&rows->sum_files),
-           mp_sql_array_value(&rows->sum_bytes), mp_sql_array_value(&rows->ids),
+           " parts, splits)",
+           mp_v_int(tx->catalog_id), mp_sql_array_value(&rows->ids),
            mp_sql_array_value(&rows->tables), mp_sql_array_value(&rows->snapshots),
            mp_sql_array_value(&rows->paths), mp_sql_array_value(&rows->records),
            mp_sql_array_value(&rows->sizes), mp_sql_array_value(&rows->footers),
@@ -424,4 +404,14 @@ void mp_file_rows_send(struct mp_tx *tx, struct mp_file_rows *rows)
                " SELECT $1, s.id, s.stats FROM unnest($2, $3) AS s(id, stats)",
                mp_v_int(tx->catalog_id), mp_sql_array_value(&rows->stats_ids),
                mp_sql_array_value(&rows->stats));
+}
+
+void mp_table_gain_send(struct mp_tx *tx, const struct mp_table_gain *gain)
+{
+    MP_SQL(tx->sql,
+           "UPDATE hog_table_stats SET next_row_id = next_row_id + $3, live_rows = live_rows + $3,"
+           " live_files = live_files + $4, live_bytes = live_bytes + $5"
+           " WHERE catalog_id = $1 AND table_id = $2",
+           mp_v_int(tx->catalog_id), mp_v_int(gain->table_id), mp_v_int(gain->records),
+           mp_v_int(gain->files), mp_v_int(gain->bytes));
 }

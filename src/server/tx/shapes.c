@@ -55,12 +55,9 @@ void mp_shapes_free(struct mp_shapes *shapes)
 
 static uint32_t chain_of(int64_t catalog_id, struct mp_str namespace_name, struct mp_str table)
 {
-    uint32_t hash = (2166136261u ^ (uint32_t)catalog_id) * 16777619u;
+    uint32_t hash = mp_str_hash(MP_STR_HASH, mp_str_n(&catalog_id, sizeof(catalog_id)));
 
-    for (size_t i = 0; i < namespace_name.size; i++) /* FNV-1a */
-        hash = (hash ^ (unsigned char)namespace_name.data[i]) * 16777619u;
-    for (size_t i = 0; i < table.size; i++)
-        hash = (hash ^ (unsigned char)table.data[i]) * 16777619u;
+    hash = mp_str_hash(mp_str_hash(hash, namespace_name), table);
     return hash % CHAINS;
 }
 

@@ -1,9 +1,11 @@
 /* server/tx/tx.c - see tx.h. */
 #include "server/tx/tx.h"
 
+#include "server/tx/catalog_ids.h"
+
 #include <assert.h>
 
-#define LOCK_CLASS "(4740871::bigint << 32) | (catalog_id & 4294967295)"
+#define LOCK_KEY "(4740871::bigint << 32) | ($1 & 4294967295)"
 
 enum { RETRY_SLEEP_US = 50 * 1000, RACES_MAX = 5 };
 
@@ -32,41 +34,41 @@ void mp_tx_fini(struct mp_tx *tx)
     mp_sql_array_fini(&tx->change_objects);
 }
 
-void mp_tx_begin_send(struct mp_tx *tx)
+enum mp_code mp_tx_begin_send(struct mp_tx *tx)
 {
+    enum mp_code code =
+        mp_catalog_id(tx->call->server->catalog_ids, tx->call, tx->catalog, &tx->catalog_id);
+
+    if (code)
+        return code;
     mp_sql_say(tx->sql, "BEGIN");
-    tx->answers[0] = MP_SQL(tx->sql,
-                            "SELECT catalog_id, pg_advisory_xact_lock(" LOCK_CLASS
-                            ") FROM hog_catalog WHERE name = $1",
-                            mp_v_text(tx->catalog));
-    tx->answers[1] = MP_SQL(tx->sql,
-                            "SELECT catalog_id, data_path, last_snapshot_id, schema_version,"
-                            " earliest_snapshot_id, next_table_id, next_file_id, next_namespace_id,"
-                            " next_view_id, greatest(hog_now_us(), last_snapshot_time_us + 1)"
-                            " FROM hog_catalog WHERE name = $1",
-                            mp_v_text(tx->catalog));
+    MP_SQL(tx->sql, "SELECT pg_advisory_xact_lock(" LOCK_KEY ")", mp_v_int(tx->catalog_id));
+    tx->answer = MP_SQL(tx->sql,
+                        "SELECT data_path, last_snapshot_id, schema_version,"
+                        " earliest_snapshot_id, next_table_id, next_file_id, next_namespace_id,"
+                        " next_view_id, greatest(hog_now_us(), last_snapshot_time_us + 1)"
+                        " FROM hog_catalog WHERE catalog_id = $1 AND name = $2",
+                        mp_v_int(tx->catalog_id), mp_v_text(tx->catalog));
+    return MP_OK;
 }
 
 enum mp_code mp_tx_begin_read(struct mp_tx *tx)
 {
-    uint32_t lock = tx->answers[0], state = tx->answers[1];
-    bool locked = mp_sql_rows(tx->sql, lock) == 1, there = mp_sql_rows(tx->sql, state) == 1;
+    uint32_t state = tx->answer;
 
-    if (!locked && !there)
-        return mp_refuse_missing(tx->call, "catalog \"%.*s\" does not exist",
-                                 MP_STR_ARG(tx->catalog));
-    tx->catalog_id = there ? mp_sql_int(tx->sql, state, 0, 0, 0) : 0;
-    if (!locked || !there || mp_sql_int(tx->sql, lock, 0, 0, 0) != tx->catalog_id)
+    if (!mp_sql_rows(tx->sql, state)) { /* the next try asks for the id again */
+        mp_catalog_id_forget(tx->call->server->catalog_ids, tx->catalog);
         return mp_err_set(&tx->call->err, MP_CONFLICT, "the catalog was dropped or made just now");
-    tx->data_path = mp_sql_copy(tx->sql, &tx->call->arena, state, 0, 1);
-    tx->head = mp_sql_int(tx->sql, state, 0, 2, 0);
-    tx->schema_version = mp_sql_int(tx->sql, state, 0, 3, 0);
-    tx->floor = mp_sql_int(tx->sql, state, 0, 4, 0);
-    tx->next_table = mp_sql_int(tx->sql, state, 0, 5, 0);
-    tx->next_file = mp_sql_int(tx->sql, state, 0, 6, 0);
-    tx->next_namespace = mp_sql_int(tx->sql, state, 0, 7, 0);
-    tx->next_view = mp_sql_int(tx->sql, state, 0, 8, 0);
-    tx->time_us = mp_sql_int(tx->sql, state, 0, 9, 0);
+    }
+    tx->data_path = mp_sql_copy(tx->sql, &tx->call->arena, state, 0, 0);
+    tx->head = mp_sql_int(tx->sql, state, 0, 1, 0);
+    tx->schema_version = mp_sql_int(tx->sql, state, 0, 2, 0);
+    tx->floor = mp_sql_int(tx->sql, state, 0, 3, 0);
+    tx->next_table = mp_sql_int(tx->sql, state, 0, 4, 0);
+    tx->next_file = mp_sql_int(tx->sql, state, 0, 5, 0);
+    tx->next_namespace = mp_sql_int(tx->sql, state, 0, 6, 0);
+    tx->next_view = mp_sql_int(tx->sql, state, 0, 7, 0);
+    tx->time_us = mp_sql_int(tx->sql, state, 0, 8, 0);
     return MP_OK;
 }
 
@@ -94,7 +96,6 @@ void mp_tx_change(struct mp_tx *tx, const char *kind, int64_t object)
     mp_sql_array_int(&tx->change_snapshots, tx->head);
     mp_sql_array_text(&tx->change_kinds, mp_str_c(kind));
     mp_sql_array_int(&tx->change_objects, object);
-    tx->change_count++;
 }
 
 enum mp_code mp_tx_sync(struct mp_tx *tx)
@@ -120,13 +121,12 @@ static void send_snapshots(struct mp_tx *tx)
            mp_sql_array_value(&tx->snapshot_times), mp_sql_array_value(&tx->schema_versions),
            mp_sql_array_value(&tx->authors), mp_sql_array_value(&tx->messages),
            mp_v_int(tx->token));
-    if (tx->change_count)
-        MP_SQL(tx->sql,
-               "INSERT INTO hog_snapshot_change (catalog_id, snapshot_id, kind, object_id)"
-               " SELECT $1, c.snapshot, c.kind, c.object"
-               " FROM unnest($2, $3, $4) AS c(snapshot, kind, object)",
-               mp_v_int(tx->catalog_id), mp_sql_array_value(&tx->change_snapshots),
-               mp_sql_array_value(&tx->change_kinds), mp_sql_array_value(&tx->change_objects));
+    MP_SQL(tx->sql,
+           "INSERT INTO hog_snapshot_change (catalog_id, snapshot_id, kind, object_id)"
+           " SELECT $1, c.snapshot, c.kind, c.object"
+           " FROM unnest($2, $3, $4) AS c(snapshot, kind, object)",
+           mp_v_int(tx->catalog_id), mp_sql_array_value(&tx->change_snapshots),
+           mp_sql_array_value(&tx->change_kinds), mp_sql_array_value(&tx->change_objects));
 }
 
 enum mp_code mp_tx_finish(struct mp_tx *tx)
@@ -173,8 +173,7 @@ enum mp_tx_outcome mp_tx_follow_up(struct mp_call *call, int64_t catalog_id, int
 
             /* The lock is free once the lost transaction has ended, one way or the other. */
             mp_sql_say(sql, "BEGIN");
-            MP_SQL(sql, "SELECT pg_advisory_xact_lock((4740871::bigint << 32) | ($1 & 4294967295))",
-                   mp_v_int(catalog_id));
+            MP_SQL(sql, "SELECT pg_advisory_xact_lock(" LOCK_KEY ")", mp_v_int(catalog_id));
             number = MP_SQL(sql,
                             "SELECT 1 FROM hog_snapshot WHERE catalog_id = $1 AND snapshot_id = $2"
                             " AND token = $3",
@@ -206,8 +205,9 @@ static enum mp_code try_once(struct mp_tx *tx, mp_tx_work *work, void *context, 
     if (code)
         return code;
     tx->sql = tx->call->sql;
-    mp_tx_begin_send(tx);
-    code = mp_tx_sync(tx);
+    code = mp_tx_begin_send(tx);
+    if (!code)
+        code = mp_tx_sync(tx);
     mp_server_metrics_observe(tx->call->server->metrics, MP_SM_LOCK_WAIT, NULL,
                               mp_now_mono_us(tx->call->server->env) - began_us);
     if (!code)

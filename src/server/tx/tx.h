@@ -30,8 +30,7 @@ struct mp_tx {
     uint32_t snapshot_count;
     struct mp_sql_array snapshot_ids, snapshot_times, schema_versions, authors, messages;
     struct mp_sql_array change_snapshots, change_kinds, change_objects;
-    uint32_t change_count;
-    uint32_t answers[2]; /* of begin */
+    uint32_t answer; /* of begin */
 };
 
 typedef enum mp_code mp_tx_work(struct mp_tx *tx, void *context);
@@ -50,8 +49,9 @@ enum mp_code mp_tx_sync(struct mp_tx *tx);
 /* The parts of run, for who has to do more in between (tx/commit.c). */
 void mp_tx_init(struct mp_tx *tx, struct mp_call *call, struct mp_str catalog);
 void mp_tx_fini(struct mp_tx *tx);
-/* Queues BEGIN, the lock and the state; the caller may queue reads behind them and syncs. */
-void mp_tx_begin_send(struct mp_tx *tx);
+/* Finds the catalog's id (404: there is none) and queues BEGIN, the lock and the state; the caller
+ * may queue reads behind them and syncs. */
+enum mp_code mp_tx_begin_send(struct mp_tx *tx);
 enum mp_code mp_tx_begin_read(struct mp_tx *tx);
 /* Queues what is to be written, and COMMIT; syncs. */
 enum mp_code mp_tx_finish(struct mp_tx *tx);
