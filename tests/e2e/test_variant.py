@@ -323,6 +323,22 @@ def test_members_apart_are_filtered_and_extracted_right(local_lake, tmp_path, pa
         matching("other", lambda v: v["deep"][1] == "77")
 
 
+def test_at_most_64_members_are_stored_apart(local_lake, tmp_path):
+    """The most frequent of those that may be; the others stay in the value. By prefix and by list."""
+    given = []
+    for n in range(300):
+        value = {"$k%02d" % k: (str(k * n), k * n, k * n / 8, k % 3 == 0)[k % 4] for k in range(90)
+                 if n % 10 or k < 60}
+        value.update({"listed": n, "free": n})
+        given.append(json.dumps(value))
+    lakes.load(local_lake, lines_of(given, True), tmp_path, MILLPOND_VARIANT_COLUMNS="p",
+               MILLPOND_VARIANT_KEYS="listed")
+    apart = {path.split(", ")[2] for path in leaves(local_lake) if path.count(", ") == 3}
+    assert len(apart) == 64 and apart >= {"$k%02d" % k for k in range(60)} | {"listed"}
+    same(companions(local_lake), expected(given))
+    same(by_the_letter(local_lake), expected(given))
+
+
 def test_texts_that_fit_no_variant_are_null_in_the_companion_alone(local_lake, tmp_path):
     given = UNFIT + ['{"a":1}', " [1] "]
     out = lakes.load(local_lake, ['{"id":%d,"p":%s}' % (n, json.dumps(text, ensure_ascii=False)
