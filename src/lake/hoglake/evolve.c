@@ -261,6 +261,6 @@ enum mp_code mp_hog_evolve(struct mp_lake *self, struct mp_str name,
         mp_hog_table_free(table);
         return code;
     }
-    *ret = mp_hog_table_keep(lake, &table);
+    *ret = mp_hog_table_lend(lake, &table);
     return MP_OK;
 }

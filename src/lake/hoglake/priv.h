@@ -150,7 +150,7 @@ enum mp_code mp_hog_reconcile(struct mp_hoglake *lake, const struct mp_hog_layou
 /* The layout asked of a table that is there; NULL: any will do. */
 const struct mp_hog_layout *mp_hog_layout_of(const struct mp_hoglake *lake, struct mp_str table);
 /* Lends the table, in place of what was lent for its name before. Takes it. */
-const struct mp_lake_table *mp_hog_table_keep(struct mp_hoglake *lake, struct mp_hog_table **table);
+const struct mp_lake_table *mp_hog_table_lend(struct mp_hoglake *lake, struct mp_hog_table **table);
 /* Keeps a newer reading for the next resolve, while the old one stays lent. Takes it. */
 void mp_hog_table_keep_fresher(struct mp_hoglake *lake, struct mp_hog_table **table);
 /* The reading kept under that name, the freshest; NULL: none. */

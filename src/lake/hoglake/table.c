@@ -123,7 +123,8 @@ struct mp_hog_table *mp_hog_table_kept(struct mp_hoglake *lake, struct mp_str na
     return table && table->fresher ? table->fresher : table;
 }
 
-const struct mp_lake_table *mp_hog_table_keep(struct mp_hoglake *lake, struct mp_hog_table **table)
+/* Takes the place of an earlier reading. */
+static const struct mp_lake_table *keep(struct mp_hoglake *lake, struct mp_hog_table **table)
 {
     struct mp_hog_table *fresh = *table, **place = place_of(lake, fresh->view.name), *old = *place;
 
@@ -144,7 +145,7 @@ void mp_hog_table_keep_fresher(struct mp_hoglake *lake, struct mp_hog_table **ta
 
     *table = NULL;
     if (!lent) {
-        (void)mp_hog_table_keep(lake, &fresh);
+        (void)keep(lake, &fresh);
         return;
     }
     mp_hog_table_free(lent->fresher);
@@ -180,6 +181,14 @@ static uint64_t ttl_us(struct mp_hoglake *lake)
     if (options.has_retention && (uint64_t)options.retention_s < UINT64_MAX / 1000000)
         lake->ttl_us = (uint64_t)options.retention_s * 1000000 / 4;
     return lake->ttl_us;
+}
+
+const struct mp_lake_table *mp_hog_table_lend(struct mp_hoglake *lake, struct mp_hog_table **table)
+{
+    const struct mp_lake_table *view = keep(lake, table);
+
+    (void)ttl_us(lake); /* now, and not between a batch and its commit */
+    return view;
 }
 
 static bool still_good(struct mp_hoglake *lake, const struct mp_hog_table *table)
@@ -288,7 +297,7 @@ enum mp_code mp_hog_resolve(struct mp_lake *self, struct mp_str name, struct mp_
         struct mp_hog_table *fresher = table->fresher;
 
         table->fresher = NULL;
-        (void)mp_hog_table_keep(lake, &fresher);
+        (void)keep(lake, &fresher);
         table = *place_of(lake, name);
     }
     if (table && still_good(lake, table)) {
@@ -304,7 +313,6 @@ enum mp_code mp_hog_resolve(struct mp_lake *self, struct mp_str name, struct mp_
         mp_hog_table_free(table);
         return code;
     }
-    *ret = mp_hog_table_keep(lake, &table);
-    (void)ttl_us(lake); /* now, and not between a batch and its commit */
+    *ret = mp_hog_table_lend(lake, &table);
     return MP_OK;
 }
