@@ -1,6 +1,6 @@
 /* bench/json_bench.c - how fast a scanner goes through an NDJSON file.
  *
- *     json-bench FILE [ROUNDS [avx2|neon|portable]]
+ *     json-bench FILE [ROUNDS [avx512|avx2|neon|portable]]
  *
  * Each line is one record; the file is read first, so only the scan is timed, in processor time,
  * which a busy machine stretches less than the clock. Prints the median and the best round of each
@@ -107,20 +107,23 @@ static void run(struct mp_json *json, const struct file *file, unsigned rounds)
 int main(int argc, char **argv)
 {
     struct file file = {0};
+    struct mp_json *json;
+    unsigned nth = 0;
     unsigned rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 11;
 
     if (argc < 2 || rounds == 0) {
-        fprintf(stderr, "usage: json-bench FILE [ROUNDS [avx2|neon|portable]]\n");
+        fprintf(stderr, "usage: json-bench FILE [ROUNDS [avx512|avx2|neon|portable]]\n");
         return 2;
     }
     if (!load(argv[1], &file)) {
         fprintf(stderr, "%s: cannot be read, or is empty\n", argv[1]);
         return 1;
     }
-    if (argc < 4 || strcmp(argv[3], "portable") != 0)
-        run(mp_json_new(), &file, rounds);
-    if (argc < 4 || strcmp(argv[3], "portable") == 0)
-        run(mp_json_new_portable(), &file, rounds);
+    while ((json = mp_json_new_nth(nth++)))
+        if (argc < 4 || strcmp(argv[3], mp_json_isa(json)) == 0)
+            run(json, &file, rounds);
+        else
+            mp_json_free(json);
     mp_free(file.lines);
     mp_free(file.data);
     return 0;

@@ -119,20 +119,24 @@ static double cpu_ms(void)
 static double codec_alone(struct mp_parquet_encoder *encoder, const struct mp_parquet_chunk *chunk)
 {
     struct mp_page_head head = {MP_PAGE_DATA, MP_ENCODING_PLAIN, 1};
-    double took = 0;
+    char *bytes = mp_realloc(NULL, chunk->bytes), *at = bytes;
+    double began;
 
+    for (uint32_t i = 0; i < chunk->part_count; at += chunk->parts[i++].size)
+        memcpy(at, chunk->parts[i].data, chunk->parts[i].size);
+    began = cpu_ms();
+    at = bytes + chunk->dictionary_bytes;
     for (uint32_t i = 0; i <= chunk->page_count; i++) {
-        const struct mp_piece *page = i < chunk->page_count ? &chunk->pages[i] : &chunk->dictionary;
-        struct mp_piece packed;
-        double began = cpu_ms();
+        struct mp_str page = i < chunk->page_count ? mp_str_n(at, chunk->page_bytes[i])
+                                                   : mp_str_n(bytes, chunk->dictionary_bytes);
+        struct mp_packed_page packed;
 
-        if (page->size)
-            mp_page_write(encoder, &head, mp_str_n(page->data, page->size), NULL, &packed);
-        took += cpu_ms() - began;
-        if (page->size)
-            mp_free(packed.data);
+        if (page.size)
+            mp_page_pack(encoder, &head, page, NULL, &packed);
+        at += i < chunk->page_count ? page.size : 0;
     }
-    return took;
+    mp_free(bytes);
+    return cpu_ms() - began;
 }
 
 static double encode_once(struct mp_segment_pool *pool, struct mp_parquet_encoder *encoder,
@@ -154,7 +158,7 @@ static double encode_once(struct mp_segment_pool *pool, struct mp_parquet_encode
     took = cpu_ms() - began;
     ret->bytes = 0;
     ret->codec_ms = 0;
-    ret->indexed = chunks[0]->dictionary.size != 0;
+    ret->indexed = chunks[0]->dictionary_bytes != 0;
     for (uint32_t i = 0; i < cut->file_count; i++) {
         ret->bytes += mp_parquet_chunk_bytes(chunks[i]);
         if (codec)

@@ -56,7 +56,7 @@ static const struct verb verbs[] = {
      "  -             read standard input\n"
      "  --name NAME   a name for standard input, under which it can be resumed\n"
      "  --again       read files from the start that the lake knows under this name already\n"
-     "  --state FILE  where the places reached are kept (hoglake, which needs it)\n"
+     "  --state FILE  where the places reached are kept for a hoglake catalog, which keeps none\n"
      "\n"
      "The settings of the destination are read from the environment; those of Kafka are not "
      "needed.\n",

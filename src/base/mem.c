@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#ifdef __GLIBC__ /* which the headers above tell */
+#include <malloc.h>
+#endif
 
 _Noreturn void mp_out_of_memory(size_t size)
 {
@@ -43,4 +46,11 @@ void *mp_realloc(void *memory, size_t size)
 void mp_free(void *memory)
 {
     free(memory);
+}
+
+void mp_mem_trim(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }

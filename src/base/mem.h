@@ -22,5 +22,8 @@ void *mp_realloc(void *memory, size_t size);
 _Noreturn void mp_out_of_memory(size_t size);
 /* No-op on NULL. */
 void mp_free(void *memory);
+/* Gives what was freed back to the system where the C library keeps it: for a long-running process
+ * after work that needed much more than the rest does. */
+void mp_mem_trim(void);
 
 #endif

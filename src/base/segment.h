@@ -1,4 +1,4 @@
-/* base/segment.h - fixed pieces of memory for column values, lent and given back.
+/* base/segment.h - fixed pieces of memory for column values and packed pages, lent and given back.
  *
  * Values of a column lie in a list of segments. A full segment is never moved and never grown, so
  * nothing doubles by realloc, and each piece can go back the moment its page is written.

@@ -229,8 +229,6 @@ int mp_cli_check(const struct mp_cli_args *args)
         return mp_cli_bad_argument("check", args->values[0]);
     mp_arena_init(&arena, 0);
     code = mp_config_load(&arena, args->environment, NULL, &err, &check.config);
-    if (!code)
-        code = mp_refuse_unserved(check.config, &err);
     if (code) {
         mp_check_fault(&check, "settings", &err, "`millpond config` prints them all");
         goto out;

@@ -153,19 +153,3 @@ struct mp_otlp_options mp_otlp_options_of(const struct mp_config *config, struct
         .more = telemetry->attributes,
     };
 }
-
-enum mp_code mp_refuse_unserved(const struct mp_config *config, struct mp_err *err)
-{
-    const struct {
-        bool set;
-        const char *name;
-    } unserved[] = {
-        {config->ducklake.variant_column_count > 0, "MILLPOND_VARIANT_COLUMNS"},
-    };
-
-    for (size_t i = 0; i < sizeof(unserved) / sizeof(*unserved); i++)
-        if (unserved[i].set)
-            return mp_err_set(err, MP_BAD_CONFIG,
-                              "%s is set, which this version does not serve yet", unserved[i].name);
-    return MP_OK;
-}

@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 enum {
-    ALIVE_MS_MAX = 480000,
-    HOGLAKE_ADMISSION_MS = 30000, /* so long a commit may wait in the server for its lock */
+    ALIVE_MS_MAX = 480000,    /* also of one flush, where a destination bounds it */
+    ADMISSION_MS_MAX = 30000, /* a hoglake server lets a commit wait for its turn so long */
+    APART_MAX = 64, /* members of a VARIANT in columns of their own: two Parquet columns each */
 };
 
 struct mp_engine {
@@ -28,6 +29,7 @@ struct mp_engine {
     struct mp_http_parts parts;
     struct mp_http_server *http;
     struct mp_pin *pins;
+    struct mp_companion *companions;
     struct mp_filter_options keep, drop;
     struct mp_include_poll *include; /* NULL: the keep list stays as it was set */
     pthread_t signals, ticker;
@@ -97,6 +99,7 @@ static struct mp_pipeline *pipeline_of(struct mp_engine *engine)
         [MP_UNSETTLED_SKIP] = MP_PIPELINE_SKIP,
     };
     const struct mp_config *config = engine->config;
+    const struct mp_config_hoglake *hoglake = &config->hoglake;
     struct mp_pipeline_options options = {
         .topic = engine->options.topic,
         .table = config->table,
@@ -107,6 +110,12 @@ static struct mp_pipeline *pipeline_of(struct mp_engine *engine)
         .pins = engine->pins,
         .pin_count = config->pin_count,
         .rescued_column = config->rescued_column,
+        .companions = engine->companions,
+        .companion_count = config->ducklake.variant_count,
+        .variant = {.apart = {.prefix = config->ducklake.variant_key_prefix,
+                              .names = config->ducklake.variant_keys,
+                              .name_count = config->ducklake.variant_key_count},
+                    .apart_max = APART_MAX},
         .columns_max = config->columns_max,
         .keep = engine->keep.field.size ? &engine->keep : NULL,
         .drop = engine->drop.field.size ? &engine->drop : NULL,
@@ -119,12 +128,9 @@ static struct mp_pipeline *pipeline_of(struct mp_engine *engine)
         .outage_ms_max = config->outage_ms_max,
         .reset = config->kafka.reset == MP_RESET_LATEST ? MP_PIPELINE_LATEST : MP_PIPELINE_EARLIEST,
         .offsets_from_source = config->ducklake.offsets_from == MP_OFFSETS_FROM_KAFKA,
-        .attempts_max = config->hoglake.attempts_max,
-        .flush_ms_max = config->hoglake.flush_ms_max,
-        .plan_age_s_max = config->hoglake.plan_age_s_max,
-        .unsure_ms = config->hoglake.request_ms_max + HOGLAKE_ADMISSION_MS,
-        .unsettled = unsettled[config->hoglake.unsettled_plan],
-        .lost_offsets_reset = config->hoglake.lost_offsets_reset,
+        .plan_age_s_max = hoglake->plan_age_s_max,
+        .unsettled = unsettled[hoglake->unsettled_plan],
+        .lost_offsets_reset = hoglake->lost_offsets_reset,
         .until_end = engine->options.until_end,
         .from_start = engine->options.from_start,
     };
@@ -132,6 +138,11 @@ static struct mp_pipeline *pipeline_of(struct mp_engine *engine)
                                       engine->options.open_whole_source ? door_whole_source : NULL};
     struct mp_pipeline_world world = {&engine->env, engine->log, engine->metrics, engine->health};
 
+    if (config->destination == MP_DESTINATION_HOGLAKE) {
+        options.attempts_max = hoglake->attempts_max;
+        options.flush_ms_max = ALIVE_MS_MAX;
+        options.unsure_ms = hoglake->request_ms_max + ADMISSION_MS_MAX;
+    }
     return mp_pipeline_new(&options, &doors, &world);
 }
 
@@ -179,6 +190,19 @@ static void block_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
+static void tell_variants(struct mp_engine *engine)
+{
+    const struct mp_config_ducklake *ducklake = &engine->config->ducklake;
+    struct mp_buf names = MP_BUF_INIT(SIZE_MAX);
+
+    for (uint32_t i = 0; i < ducklake->variant_count; i++)
+        mp_buf_printf(&names, "%s%.*s", i ? ", " : "", MP_STR_ARG(ducklake->variants[i].source));
+    if (names.size)
+        mp_log(engine->log, MP_LOG_INFO, "millpond.main", "Dual-write VARIANT columns: %.*s",
+               MP_STR_ARG(mp_buf_str(&names)));
+    mp_buf_fini(&names);
+}
+
 static void tell_settings(struct mp_engine *engine)
 {
     const struct mp_config *config = engine->config;
@@ -189,6 +213,7 @@ static void tell_settings(struct mp_engine *engine)
            MP_STR_ARG(config->destination_name), MP_STR_ARG(engine->options.topic),
            MP_STR_ARG(config->schema), MP_STR_ARG(config->table), config->ordinal,
            config->replica_count, MP_STR_ARG(engine->options.group));
+    tell_variants(engine);
     for (uint32_t i = 0; i < config->warning_count; i++)
         mp_log(engine->log, MP_LOG_WARN, "millpond.config", "%.*s",
                MP_STR_ARG(config->warnings[i]));
@@ -252,6 +277,11 @@ enum mp_code mp_engine_open(const struct mp_engine_options *options, struct mp_e
     engine->pins = mp_alloc_array(config->pin_count, sizeof(*engine->pins));
     for (uint32_t i = 0; i < config->pin_count; i++)
         engine->pins[i] = (struct mp_pin){config->pins[i].name, config->pins[i].type};
+    engine->companions =
+        mp_alloc_array(config->ducklake.variant_count, sizeof(*engine->companions));
+    for (uint32_t i = 0; i < config->ducklake.variant_count; i++)
+        engine->companions[i] = (struct mp_companion){config->ducklake.variants[i].source,
+                                                      config->ducklake.variants[i].name};
     engine->keep = mp_filter_options_of(config, &config->keep);
     engine->drop = mp_filter_options_of(config, &config->drop);
     engine->pipeline = pipeline_of(engine);
@@ -362,6 +392,7 @@ void mp_engine_close(struct mp_engine *engine)
     mp_health_free(engine->health);
     mp_metrics_free(engine->metrics);
     mp_log_free(engine->log);
+    mp_free(engine->companions);
     mp_free(engine->pins);
     mp_free(engine);
 }

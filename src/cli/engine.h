@@ -19,7 +19,7 @@ struct mp_engine_options {
     struct mp_str group, topic; /* the book of record's key */
     enum mp_code (*open_source)(void *self, struct mp_engine *engine, struct mp_err *err,
                                 struct mp_source **ret);
-    /* A second source, which has every partition of the topic; NULL: the first has them all. */
+    /* A second one with every partition, where the first may not have them all; else NULL. */
     enum mp_code (*open_whole_source)(void *self, struct mp_engine *engine, struct mp_err *err,
                                       struct mp_source **ret);
     void *self;
@@ -67,8 +67,5 @@ struct mp_include_poll_options mp_include_options_of(const struct mp_config *con
 struct mp_otlp_options mp_otlp_options_of(const struct mp_config *config, struct mp_str topic,
                                           struct mp_str group,
                                           struct mp_otlp_attribute resource[MP_OTLP_RESOURCE]);
-
-/* Settings that are read but not served by this build are refused by name, never ignored. */
-enum mp_code mp_refuse_unserved(const struct mp_config *config, struct mp_err *err);
 
 #endif

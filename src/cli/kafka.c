@@ -100,7 +100,7 @@ enum mp_code mp_open_kafka(void *self, struct mp_engine *engine, struct mp_err *
     return open_source(door->config, door, false, 0, mp_engine_env(engine), err, ret);
 }
 
-enum mp_code mp_open_kafka_whole(void *self, struct mp_engine *engine, struct mp_err *err,
+enum mp_code mp_open_whole_kafka(void *self, struct mp_engine *engine, struct mp_err *err,
                                  struct mp_source **ret)
 {
     struct mp_kafka_door *door = self;

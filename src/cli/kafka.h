@@ -13,8 +13,8 @@ struct mp_kafka_door {
 enum mp_code mp_open_kafka(void *self, struct mp_engine *engine, struct mp_err *err,
                            struct mp_source **ret);
 
-/* The same for its open_whole_source. */
-enum mp_code mp_open_kafka_whole(void *self, struct mp_engine *engine, struct mp_err *err,
+/* open_whole_source of the same: every partition of the topic. */
+enum mp_code mp_open_whole_kafka(void *self, struct mp_engine *engine, struct mp_err *err,
                                  struct mp_source **ret);
 
 /* The same source without an engine around it: nothing is logged or counted. A topic that is still

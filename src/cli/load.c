@@ -2,8 +2,11 @@
  *
  * A file's place in the book of record is named by its canonical path and the hash of its first
  * bytes (kafka/source_file.h); its offsets are byte positions. So a second run goes on where the
- * first ended, and a file that is not the one it was is noticed. Where the lake keeps no offsets,
- * the book is a state file.
+ * first ended, and a file that is not the one it was is noticed.
+ *
+ * A hoglake catalog keeps no offsets: there the book of record is a state file
+ * (kafka/file_state.h), which only one load uses at a time. A file that is loaded once more gets
+ * another name in it, since the same lines under the same name are published once.
  */
 #include "cli/cli.h"
 
@@ -18,10 +21,10 @@
 struct load {
     const struct mp_config *config;
     const char *path;
-    struct mp_str name;     /* of standard input; empty: none */
-    const char *state_path; /* NULL: none */
-    struct mp_file_state *state;
-    struct mp_str topic; /* of the file at hand: its name in the book */
+    struct mp_str name; /* of standard input; empty: none */
+    const char *state_path;
+    struct mp_file_state *state; /* NULL: the lake keeps the offsets */
+    struct mp_str topic;         /* name of what is being loaded */
     bool again;
     struct mp_env env;
     uint64_t began_us, size_bytes; /* size 0: not known */
@@ -66,18 +69,51 @@ struct known {
 static void visit_topic(void *self, struct mp_str topic)
 {
     struct known *known = self;
+    struct mp_str identity = topic;
+    const char *more;
     struct mp_err err;
     bool same = false;
 
     if (!mp_str_starts(topic, known->prefix))
         return;
-    if (!mp_source_file_is(known->load->path, topic, &err, &same) && same) {
+    more = memchr(topic.data + known->prefix.size, '+', topic.size - known->prefix.size);
+    if (more)
+        identity.size = (size_t)(more - topic.data);
+    if (!mp_source_file_is(known->load->path, identity, &err, &same) && same) {
+        if (known->found && mp_str_cmp(topic, mp_buf_str(known->ret)) < 0)
+            return; /* it was loaded once more since */
         known->found = true;
         mp_buf_clear(known->ret);
         mp_buf_add_str(known->ret, topic);
     } else {
         known->other = true;
     }
+}
+
+/* The newest name of a standard input. */
+static void visit_input(void *self, struct mp_str topic)
+{
+    struct known *known = self;
+    size_t size = known->prefix.size;
+
+    if (mp_str_starts(topic, known->prefix) && (topic.size == size || topic.data[size] == '+') &&
+        mp_str_cmp(topic, mp_buf_str(known->ret)) > 0) {
+        mp_buf_clear(known->ret);
+        mp_buf_add_str(known->ret, topic);
+    }
+}
+
+static void name_input(const struct load *load, struct mp_buf *ret)
+{
+    struct mp_buf base = MP_BUF_INIT(8192);
+    struct known known = {.ret = ret};
+
+    mp_buf_printf(&base, "stdin:%.*s", MP_STR_ARG(load->name));
+    mp_buf_add_str(ret, mp_buf_str(&base));
+    known.prefix = mp_buf_str(&base);
+    if (load->state)
+        mp_file_state_visit(load->state, visit_input, &known);
+    mp_buf_fini(&base);
 }
 
 /* The name under which the file stands in the book of record, or will. */
@@ -120,6 +156,18 @@ static enum mp_code name_file(struct load *load, struct mp_str group, struct mp_
     return code;
 }
 
+/* Behind the name it had: later ones are greater. */
+static void name_anew(const struct load *load, struct mp_buf *ret)
+{
+    const size_t more = MP_UUID_TEXT; /* '+' and a UUID */
+    char uuid[MP_UUID_TEXT];
+
+    if (ret->size > more && ret->data[ret->size - more] == '+')
+        ret->size -= more;
+    mp_uuid7(&load->env, uuid);
+    mp_buf_printf(ret, "+%s", uuid);
+}
+
 static enum mp_code load_one(struct load *load, struct mp_err *err)
 {
     struct mp_engine_options options = {
@@ -144,7 +192,7 @@ static enum mp_code load_one(struct load *load, struct mp_err *err)
         if (!code && stat(load->path, &info) == 0)
             load->size_bytes = (uint64_t)info.st_size;
     } else if (load->name.size) {
-        mp_buf_printf(&topic, "stdin:%.*s", MP_STR_ARG(load->name));
+        name_input(load, &topic);
     } else {
         char uuid[MP_UUID_TEXT];
 
@@ -153,8 +201,11 @@ static enum mp_code load_one(struct load *load, struct mp_err *err)
     }
     if (code)
         goto out;
+    if (load->again && load->state)
+        name_anew(load, &topic);
+    load->topic = mp_buf_str(&topic);
     options.group = mp_buf_str(&group);
-    options.topic = load->topic = mp_buf_str(&topic);
+    options.topic = load->topic;
     load->began_us = mp_now_mono_us(&load->env);
     code = mp_engine_open(&options, err, &engine);
     if (code)
@@ -204,25 +255,20 @@ static int parse(const struct mp_cli_args *args, struct load *load, int *ret_fir
     return MP_EXIT_OK;
 }
 
-/* The book of record, where the lake is none. */
+/* The place for offsets that the lake does not keep. */
 static enum mp_code open_state(struct load *load, struct mp_err *err)
 {
-    bool needed = load->config->destination == MP_DESTINATION_HOGLAKE;
+    bool wanted = load->config->destination == MP_DESTINATION_HOGLAKE;
 
-    if (!needed && load->state_path)
+    if (wanted && !load->state_path)
         return mp_err_set(err, MP_BAD_CONFIG,
-                          "--state %s: the places reached are kept in the lake itself",
+                          "a hoglake catalog keeps no offsets: --state FILE says where load keeps "
+                          "them, so that a second run adds nothing");
+    if (!wanted && load->state_path)
+        return mp_err_set(err, MP_BAD_CONFIG,
+                          "--state %s: the lake keeps the offsets, a state is for hoglake only",
                           load->state_path);
-    if (!needed)
-        return MP_OK;
-    if (!load->state_path)
-        return mp_err_set(err, MP_BAD_CONFIG,
-                          "a hoglake keeps no places reached in files: say --state FILE");
-    if (load->again) /* the same lines have the same key, which was used up the first time */
-        return mp_err_set(err, MP_BAD_CONFIG,
-                          "--again cannot be had from a hoglake, which takes the same lines of the "
-                          "same file once: load a copy under another name");
-    return mp_file_state_open(load->state_path, err, &load->state);
+    return wanted ? mp_file_state_open(load->state_path, err, &load->state) : MP_OK;
 }
 
 int mp_cli_load(const struct mp_cli_args *args)
@@ -238,8 +284,6 @@ int mp_cli_load(const struct mp_cli_args *args)
         return status;
     mp_arena_init(&arena, 0);
     code = mp_config_load(&arena, args->environment, &without_kafka, &err, &load.config);
-    if (!code)
-        code = mp_refuse_unserved(load.config, &err);
     if (!code)
         code = open_state(&load, &err);
     for (int i = first; i < args->count && !code; i++) {

@@ -10,7 +10,7 @@ int mp_cli_run(const struct mp_cli_args *args)
     struct mp_arena arena;
     struct mp_kafka_door kafka = {0};
     struct mp_engine_options options = {.open_source = mp_open_kafka,
-                                        .open_whole_source = mp_open_kafka_whole,
+                                        .open_whole_source = mp_open_whole_kafka,
                                         .self = &kafka,
                                         .http = true};
     struct mp_err err = {0};
@@ -21,8 +21,6 @@ int mp_cli_run(const struct mp_cli_args *args)
         return mp_cli_bad_argument("run", args->values[0]);
     mp_arena_init(&arena, 0);
     code = mp_config_load(&arena, args->environment, NULL, &err, &kafka.config);
-    if (!code)
-        code = mp_refuse_unserved(kafka.config, &err);
     if (code)
         goto out;
     options.config = kafka.config;

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* What by_key says of a key: not looked up yet, a reason to rescue, or a builder. */
+/* The slot of a key: no column yet, a reason to rescue, or a builder. */
 enum { KEY_NEW = 0, KEY_RESCUE = 1, KEY_BUILDER = KEY_RESCUE + MP_RESCUE_REASONS };
 
 const char *mp_rescue_name(enum mp_rescue reason)
@@ -70,7 +70,7 @@ static uint8_t lane_of_type(const struct mp_batch *batch, struct mp_type type)
         return MP_LANE_JSON;
     if (type.id == MP_TYPE_BLOB)
         return MP_LANE_BLOB;
-    return type.id == MP_TYPE_OTHER ? MP_LANE_REFUSE : MP_LANE_CAST;
+    return type.id == MP_TYPE_VARIANT || type.id == MP_TYPE_OTHER ? MP_LANE_REFUSE : MP_LANE_CAST;
 }
 
 struct mp_builder *mp_batch_add(struct mp_batch *batch, struct mp_str name, struct mp_type type)
@@ -148,8 +148,7 @@ void mp_batch_free(struct mp_batch *batch)
     mp_json_free(batch->checker);
     mp_buf_fini(&batch->scratch);
     mp_free(batch->builders);
-    mp_free(batch->by_key);
-    mp_free(batch->sights);
+    mp_free(batch->keys);
     mp_free(batch->by_name);
     mp_free(batch->rescued);
     mp_free(batch->add);
@@ -196,7 +195,8 @@ static bool is_own_name(const struct mp_batch *batch, struct mp_str name)
 
     return (options->rescued_name.size && mp_batch_same_name(batch, name, options->rescued_name)) ||
            (options->inserted_at_name.size &&
-            mp_batch_same_name(batch, name, options->inserted_at_name));
+            mp_batch_same_name(batch, name, options->inserted_at_name)) ||
+           mp_batch_companion(batch, name);
 }
 
 /* The pipeline's own columns that the table has not yet: they have their place in the budget. */
@@ -205,7 +205,8 @@ static uint32_t own_columns(const struct mp_batch *batch)
     const struct mp_batch_options *options = &batch->options;
 
     return (options->rescued_name.size && !mp_batch_find(batch, options->rescued_name)) +
-           (options->inserted_at_name.size && !mp_batch_find(batch, options->inserted_at_name));
+           (options->inserted_at_name.size && !mp_batch_find(batch, options->inserted_at_name)) +
+           mp_batch_companions_missing(batch);
 }
 
 static uint32_t refuse_name(struct mp_batch *batch, struct mp_str name)
@@ -222,9 +223,11 @@ static uint32_t look_up(struct mp_batch *batch, struct mp_str name, bool null)
 {
     struct mp_builder *builder;
 
+    builder = mp_batch_find(batch, name);
+    if (mp_batch_companion(batch, name) || (builder && builder->type.id == MP_TYPE_VARIANT))
+        batch->variant_keys++;
     if (is_own_name(batch, name))
         return KEY_RESCUE + MP_RESCUE_RESERVED;
-    builder = mp_batch_find(batch, name);
     if (!builder) {
         if ((batch->options.name_ok && !batch->options.name_ok(name)) || is_refused(batch, name))
             return refuse_name(batch, name);
@@ -245,12 +248,9 @@ static void grow_keys(struct mp_batch *batch, uint32_t key)
 
     if (want <= key)
         want = key + 1;
-    batch->by_key = mp_realloc(batch->by_key, want * sizeof(*batch->by_key));
-    memset(batch->by_key + batch->key_capacity, 0,
-           (want - batch->key_capacity) * sizeof(*batch->by_key));
-    batch->sights = mp_realloc(batch->sights, want * sizeof(*batch->sights));
-    memset(batch->sights + batch->key_capacity, 0,
-           (want - batch->key_capacity) * sizeof(*batch->sights));
+    batch->keys = mp_realloc(batch->keys, want * sizeof(*batch->keys));
+    memset(batch->keys + batch->key_capacity, 0,
+           (want - batch->key_capacity) * sizeof(*batch->keys));
     batch->key_capacity = want;
 }
 
@@ -261,7 +261,7 @@ static void claim_columns(struct mp_batch *batch, const struct mp_json *json,
 {
     for (uint32_t i = 0; i < record->count; i++) {
         uint32_t key = record->fields[i].key;
-        uint32_t slot = key < batch->key_capacity ? batch->by_key[key] : KEY_NEW;
+        uint32_t slot = key < batch->key_capacity ? batch->keys[key].slot : KEY_NEW;
         struct mp_builder *builder;
 
         if (slot < KEY_BUILDER)
@@ -280,13 +280,24 @@ static void claim_columns(struct mp_batch *batch, const struct mp_json *json,
  * in that order. */
 static void meet_key(struct mp_batch *batch, struct mp_str name, const struct mp_json_field *field)
 {
-    uint32_t slot = look_up(batch, name, field->kind == MP_JSON_NULL);
+    struct mp_batch_key *key = &batch->keys[field->key];
 
-    if (!batch->sights[field->key])
-        batch->sights[field->key] = ++batch->sight_count;
-    if (slot >= KEY_BUILDER && !batch->builders[slot - KEY_BUILDER].sight)
-        batch->builders[slot - KEY_BUILDER].sight = batch->sights[field->key];
-    batch->by_key[field->key] = slot;
+    key->slot = look_up(batch, name, field->kind == MP_JSON_NULL);
+    key->absent = batch->builder_count + 1;
+    if (!key->sight)
+        key->sight = ++batch->sight_count;
+    if (key->slot >= KEY_BUILDER && !batch->builders[key->slot - KEY_BUILDER].sight)
+        batch->builders[key->slot - KEY_BUILDER].sight = key->sight;
+}
+
+/* Whether a key must be looked up for this field. One that keeps coming with nulls and has no
+ * column is looked up again only when columns have come. */
+static bool is_new(const struct mp_batch *batch, const struct mp_json_field *field)
+{
+    const struct mp_batch_key *key = &batch->keys[field->key];
+
+    return key->slot == KEY_NEW &&
+           (field->kind != MP_JSON_NULL || key->absent != batch->builder_count + 1);
 }
 
 /* Finds every key's slot before any value is stored, so that two spellings of one column are seen
@@ -299,7 +310,7 @@ static void look_up_keys(struct mp_batch *batch, const struct mp_json *json,
 
         if (__builtin_expect(field->key >= batch->key_capacity, 0))
             grow_keys(batch, field->key);
-        if (__builtin_expect(batch->by_key[field->key] == KEY_NEW, 0))
+        if (__builtin_expect(is_new(batch, field), 0))
             meet_key(batch, mp_json_key_name(json, field->key), field);
     }
 }
@@ -307,7 +318,7 @@ static void look_up_keys(struct mp_batch *batch, const struct mp_json *json,
 static void append_field(struct mp_batch *batch, const struct mp_json *json, uint32_t at,
                          const struct mp_json_field *field)
 {
-    uint32_t slot = batch->by_key[field->key];
+    uint32_t slot = batch->keys[field->key].slot;
     struct mp_builder *builder;
     enum mp_rescue reason;
 
@@ -384,7 +395,8 @@ size_t mp_batch_own_bytes(const struct mp_batch *batch)
     size_t bytes = batch->arena.bytes + batch->rescued_bytes +
                    batch->rescued_capacity * sizeof(*batch->rescued) +
                    batch->builder_capacity * sizeof(*batch->builders) +
-                   (2 * batch->key_capacity + batch->name_capacity) * sizeof(uint32_t);
+                   batch->key_capacity * sizeof(*batch->keys) +
+                   batch->name_capacity * sizeof(*batch->by_name);
 
     for (uint32_t i = 0; i < batch->builder_count; i++)
         bytes += (batch->builders[i].validity.capacity + batch->builders[i].integers.capacity) *
@@ -394,12 +406,7 @@ size_t mp_batch_own_bytes(const struct mp_batch *batch)
 
 size_t mp_batch_bytes(const struct mp_batch *batch)
 {
-    size_t bytes = mp_batch_own_bytes(batch);
-
-    for (uint32_t i = 0; i < batch->builder_count; i++)
-        for (const struct mp_segment *at = batch->builders[i].list.first; at; at = at->next)
-            bytes += sizeof(*at) + at->capacity;
-    return bytes;
+    return mp_batch_own_bytes(batch) + batch->segment_bytes;
 }
 
 size_t mp_batch_arrow_bytes(const struct mp_batch *batch)

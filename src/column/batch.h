@@ -29,13 +29,20 @@ struct mp_pin {
     struct mp_type type;
 };
 
+/* A VARIANT column that is made of another column's values. */
+struct mp_companion {
+    struct mp_str source, name;
+};
+
 /* Borrowed until the batch is freed. */
 struct mp_batch_options {
     const struct mp_schema *live; /* NULL: the table is not there yet */
     const struct mp_pin *pins;
     uint32_t pin_count;
-    struct mp_str rescued_name;          /* empty: nothing is kept of what does not fit */
-    struct mp_str inserted_at_name;      /* empty: no such column */
+    struct mp_str rescued_name;     /* empty: nothing is kept of what does not fit */
+    struct mp_str inserted_at_name; /* empty: no such column */
+    const struct mp_companion *companions;
+    uint32_t companion_count;
     uint32_t columns_max;                /* new columns stop here; live ones are always filled */
     bool fold_case;                      /* names that differ in ASCII case only are one column */
     bool widen;                          /* a live BIGINT may become DOUBLE */
@@ -76,7 +83,7 @@ void mp_batch_row_end(struct mp_batch *batch);
 
 uint32_t mp_batch_rows(const struct mp_batch *batch);
 /* Memory held: segments of the pool, and what is beside them (names, bitmaps, rescued texts, which
- * count twice since the seal writes them once more). */
+ * count twice since the seal writes them once more). Of a sealed batch what it held then. */
 size_t mp_batch_bytes(const struct mp_batch *batch);
 size_t mp_batch_own_bytes(const struct mp_batch *batch);
 /* What the same rows would take as Arrow buffers: 8 bytes an int64, double or timestamp, 16 a
@@ -84,6 +91,12 @@ size_t mp_batch_own_bytes(const struct mp_batch *batch);
  * compared with this. */
 size_t mp_batch_arrow_bytes(const struct mp_batch *batch);
 uint64_t mp_batch_rescued(const struct mp_batch *batch, enum mp_rescue reason);
+/* Keys whose values were rescued because a VARIANT column has their name. */
+uint32_t mp_batch_variant_keys(const struct mp_batch *batch);
+/* A companion that the last plan had to leave out, though its source has values: its name cannot be
+ * had, or is a column of another type. NULL: none; ret_count says how many. */
+const struct mp_companion *mp_batch_companion_refused(const struct mp_batch *batch,
+                                                      uint32_t *ret_count);
 /* Columns with at least one value. */
 uint32_t mp_batch_column_count(const struct mp_batch *batch);
 
@@ -105,7 +118,7 @@ uint32_t mp_batch_refused_names(const struct mp_batch *batch, const struct mp_st
 /* What the table must get before the batch can be encoded; lent until the next plan or free. */
 struct mp_batch_plan {
     /* new columns with their types, in the order in which their keys were first seen; then pinned
-     * ones that were not seen, then the pipeline's own */
+     * ones that were not seen, companions of those with values, and the pipeline's own */
     const struct mp_pin *add;
     uint32_t add_count;
     const int32_t *widen; /* field ids of BIGINT columns that have seen fractions */

@@ -52,6 +52,13 @@ struct mp_builder {
     uint32_t claim_row, claim_field;
 };
 
+/* What the batch knows of a key. */
+struct mp_batch_key {
+    uint32_t slot;   /* see batch.c */
+    uint32_t sight;  /* the n-th that was seen; 0: not yet */
+    uint32_t absent; /* had only nulls, and no column when there were so many builders, + 1 */
+};
+
 struct mp_rescued {
     uint32_t row;
     uint32_t waits; /* 0, or builder + 1: a fraction in a BIGINT whose widening is not decided */
@@ -65,12 +72,12 @@ struct mp_batch {
     struct mp_arena arena; /* names, rescued texts, sealed columns */
     struct mp_builder *builders;
     uint32_t builder_count, builder_capacity;
+    size_t segment_bytes; /* of all builders' lists; stays as it was at the seal */
     uint32_t rows;
     bool aliases; /* two spellings of one column were seen */
     bool sealed;
 
-    uint32_t *by_key; /* key of the scanner -> slot, see batch.c */
-    uint32_t *sights; /* key of the scanner -> n-th that was seen, 0: not yet */
+    struct mp_batch_key *keys; /* by key of the scanner */
     uint32_t key_capacity, sight_count;
     uint32_t *by_name; /* hash of names -> builder + 1 */
     uint32_t name_capacity;
@@ -80,6 +87,9 @@ struct mp_batch {
     size_t rescued_bytes;  /* of their texts: the seal copies them into segments */
     bool rescued_disorder; /* an entry came for an earlier row */
     uint64_t rescued_by[MP_RESCUE_REASONS];
+    uint32_t variant_keys;                        /* see mp_batch_variant_keys */
+    const struct mp_companion *companion_refused; /* the first of the last plan */
+    uint32_t companions_refused;
     struct mp_str names_refused[MP_BATCH_NAMES_KEPT]; /* the first ones, in arena */
     uint32_t names_refused_count;                     /* all */
 
@@ -116,6 +126,27 @@ void mp_batch_rescue(struct mp_batch *batch, uint32_t row, struct mp_str name,
                      enum mp_rescue reason, uint32_t waits, const struct mp_json_field *field);
 struct mp_builder *mp_batch_find(const struct mp_batch *batch, struct mp_str name);
 struct mp_builder *mp_batch_add(struct mp_batch *batch, struct mp_str name, struct mp_type type);
+
+/* companion.c */
+
+/* The companion of this name; NULL: it is none. */
+const struct mp_companion *mp_batch_companion(const struct mp_batch *batch, struct mp_str name);
+/* Companions that the table has not yet. */
+uint32_t mp_batch_companions_missing(const struct mp_batch *batch);
+/* Writes the companions that the table must get to add; gives their number. */
+uint32_t mp_batch_companions_plan(struct mp_batch *batch, const struct mp_schema *live,
+                                  struct mp_pin *add);
+/* Says of each sealed column which other one is its companion. */
+void mp_batch_companions_link(struct mp_batch *batch);
+/* The companion's source, when this live column is a companion to be made from this batch. */
+struct mp_builder *mp_batch_companion_source(const struct mp_batch *batch,
+                                             const struct mp_live_column *column);
+
+/* seal.c */
+
+/* The live column of this name; NULL: none. */
+const struct mp_live_column *mp_batch_live(const struct mp_batch *batch,
+                                           const struct mp_schema *live, struct mp_str name);
 
 /* Whether two names are one column in this destination. */
 static inline bool mp_batch_same_name(const struct mp_batch *batch, struct mp_str a,

@@ -17,7 +17,25 @@ void mp_bits_grow(struct mp_bits *bits, uint32_t at)
     bits->capacity = want;
 }
 
-/* mp_segment_append, with its common case in line. */
+/* mp_segment_append, counted. */
+static char *append_slow(struct mp_batch *batch, struct mp_segment_list *list, size_t bytes)
+{
+    const struct mp_segment *last = list->last;
+    char *place = mp_segment_append(batch->pool, list, bytes);
+
+    if (list->last != last)
+        batch->segment_bytes += sizeof(*last) + list->last->capacity;
+    return place;
+}
+
+static void put_list(struct mp_batch *batch, struct mp_segment_list *list)
+{
+    for (const struct mp_segment *at = list->first; at; at = at->next)
+        batch->segment_bytes -= sizeof(*at) + at->capacity;
+    mp_segment_put_list(batch->pool, list);
+}
+
+/* The same with its common case in line; the current row's value. */
 static char *append(struct mp_batch *batch, struct mp_builder *builder, size_t bytes)
 {
     struct mp_segment *last = builder->list.last;
@@ -26,7 +44,7 @@ static char *append(struct mp_batch *batch, struct mp_builder *builder, size_t b
     mp_bit_set(&builder->validity, batch->rows);
     builder->values++;
     if (__builtin_expect(!last || last->capacity - last->used < bytes, 0))
-        return mp_segment_append(batch->pool, &builder->list, bytes);
+        return append_slow(batch, &builder->list, bytes);
     place = last->data + last->used;
     last->used += (uint32_t)bytes;
     last->count++;
@@ -104,14 +122,14 @@ static void to_text(struct mp_batch *batch, struct mp_builder *builder)
     while (walk_next(&old, &walk, width, &place)) {
         struct mp_json_field field = number_field(&old, walk.value - 1, place, scratch);
         uint32_t size = (uint32_t)field.text.size;
-        char *text = mp_segment_append(batch->pool, &builder->list, size + 4);
+        char *text = append_slow(batch, &builder->list, size + 4);
 
         memcpy(text, &size, 4);
         memcpy(text + 4, field.text.data, size);
         builder->text_bytes += size;
     }
     assert(walk.value == builder->values);
-    mp_segment_put_list(batch->pool, &old.list);
+    put_list(batch, &old.list);
     builder->lane = MP_LANE_TEXT;
 }
 
@@ -252,6 +270,11 @@ bool mp_builder_put(struct mp_batch *batch, struct mp_builder *builder,
 
     if (builder->pinned)
         builder->kinds |= (uint8_t)(1u << field->kind);
+    if (builder->lane == MP_LANE_TEXT &&
+        (field->kind == MP_JSON_STRING || field->kind == MP_JSON_NESTED)) {
+        mp_builder_put_text(batch, builder, field->text); /* most values of events */
+        return true;
+    }
     if (builder->type.id == MP_TYPE_NONE)
         join_lane(batch, builder, lane_for(field->kind));
     switch (builder->lane) {
@@ -385,7 +408,7 @@ void mp_builder_to_int(struct mp_batch *batch, struct mp_builder *builder)
         mp_builder_put_fixed(batch, builder, &value, 8);
     }
     batch->rows = rows;
-    mp_segment_put_list(batch->pool, &old.list);
+    put_list(batch, &old.list);
     mp_free(old.validity.words);
     mp_free(old.integers.words);
 }

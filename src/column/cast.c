@@ -460,7 +460,7 @@ enum mp_cast mp_cast_fixed(const struct mp_json_field *field, struct mp_type typ
     };
 
     assert(field->kind != MP_JSON_NULL);
-    if (type.id == MP_TYPE_OTHER)
+    if (type.id == MP_TYPE_VARIANT || type.id == MP_TYPE_OTHER)
         return MP_CAST_REFUSED;
     assert(casts[type.id]);
     return casts[type.id](field, type, pinned, ret);

@@ -315,7 +315,7 @@ static struct sort_keys sort_keys_new(const struct mp_column *columns, uint32_t 
         const struct mp_sort_field *field = &schema->sort[i];
         const struct mp_column *column = column_by_id(columns, column_count, field->field_id);
 
-        if (column)
+        if (column && column->type.id != MP_TYPE_VARIANT)
             keys.items[keys.count++] =
                 (struct sort_key){row_values_new(column), field->descending, field->nulls_first};
     }

@@ -5,8 +5,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static const struct mp_live_column *live_column(const struct mp_batch *batch,
-                                                const struct mp_schema *live, struct mp_str name)
+const struct mp_live_column *mp_batch_live(const struct mp_batch *batch,
+                                           const struct mp_schema *live, struct mp_str name)
 {
     for (uint32_t i = 0; live && i < live->column_count; i++)
         if (mp_batch_same_name(batch, live->columns[i].name, name))
@@ -72,7 +72,7 @@ static uint32_t add_in_order(struct mp_batch *batch, const struct mp_schema *liv
         const struct mp_builder *builder = &batch->builders[i];
 
         if (!builder->live && (builder->values || (builder->pinned && !live)) &&
-            !live_column(batch, live, builder->name))
+            !mp_batch_live(batch, live, builder->name))
             order[count++] = builder;
     }
     qsort(order, count, sizeof(*order), by_sight);
@@ -92,13 +92,14 @@ enum mp_code mp_batch_plan(struct mp_batch *batch, const struct mp_schema *live,
     mp_free(batch->add);
     mp_free(batch->widen);
     mp_free(batch->promote);
-    batch->add = mp_alloc_array(batch->builder_count + 2, sizeof(*batch->add));
+    batch->add = mp_alloc_array(batch->builder_count + batch->options.companion_count + 2,
+                                sizeof(*batch->add));
     batch->widen = mp_alloc_array(batch->builder_count, sizeof(*batch->widen));
     batch->promote = mp_alloc_array(batch->builder_count, sizeof(*batch->promote));
     for (uint32_t i = 0; i < batch->builder_count; i++) {
         struct mp_builder *builder = &batch->builders[i];
 
-        column = live_column(batch, live, builder->name);
+        column = mp_batch_live(batch, live, builder->name);
         if (builder->live && (!column || column->field_id != builder->field_id)) {
             if (builder->values)
                 return mp_err_set(err, MP_CHANGED, "column \"%.*s\" (id %d) is gone",
@@ -118,10 +119,11 @@ enum mp_code mp_batch_plan(struct mp_batch *batch, const struct mp_schema *live,
             builder->field_id = column->field_id;
     }
     plan.add_count = add_in_order(batch, live);
-    if (wants_stamp(batch) && !live_column(batch, live, batch->options.inserted_at_name))
+    plan.add_count += mp_batch_companions_plan(batch, live, batch->add + plan.add_count);
+    if (wants_stamp(batch) && !mp_batch_live(batch, live, batch->options.inserted_at_name))
         batch->add[plan.add_count++] =
             (struct mp_pin){batch->options.inserted_at_name, MP_TYPE(TIMESTAMPTZ)};
-    if (rescues_something(batch) && !live_column(batch, live, batch->options.rescued_name))
+    if (rescues_something(batch) && !mp_batch_live(batch, live, batch->options.rescued_name))
         batch->add[plan.add_count++] =
             (struct mp_pin){batch->options.rescued_name, MP_TYPE(VARCHAR)};
     plan.add = batch->add;
@@ -217,8 +219,19 @@ void mp_batch_seal(struct mp_batch *batch, const struct mp_schema *live, int64_t
     for (uint32_t i = 0; i < live->column_count; i++) {
         const struct mp_live_column *column = &live->columns[i];
 
+        builder = mp_batch_companion_source(batch, column);
+        if (builder) {
+            batch->columns[batch->column_count++] = (struct mp_column){
+                .name = mp_arena_str(&batch->arena, column->name),
+                .type = column->type,
+                .field_id = column->field_id,
+                .rows = batch->rows,
+                .values = builder->values,
+            };
+            continue;
+        }
         builder = mp_batch_find(batch, column->name);
-        if (column->type.id == MP_TYPE_OTHER ||
+        if (column->type.id == MP_TYPE_VARIANT || column->type.id == MP_TYPE_OTHER ||
             !((builder && builder->seen) || column->default_not_null))
             continue;
         if (!builder)
@@ -240,6 +253,7 @@ void mp_batch_seal(struct mp_batch *batch, const struct mp_schema *live, int64_t
         };
         builder->list = (struct mp_segment_list){0};
     }
+    mp_batch_companions_link(batch);
     batch->sealed = true;
 }
 
@@ -252,12 +266,14 @@ struct mp_column *mp_batch_columns(struct mp_batch *batch, uint32_t *ret_count)
 
 void mp_batch_check(const struct mp_batch *batch)
 {
+    size_t segment_bytes = 0;
+
     for (uint32_t i = 0; i < batch->builder_count; i++) {
         const struct mp_builder *builder = &batch->builders[i];
         uint32_t counted = 0, valid = 0;
 
         for (const struct mp_segment *at = builder->list.first; at; at = at->next)
-            counted += at->count;
+            counted += at->count, segment_bytes += sizeof(*at) + at->capacity;
         for (uint32_t word = 0; word < builder->validity.capacity; word++)
             valid += (uint32_t)__builtin_popcountll(builder->validity.words[word]);
         assert(batch->sealed || counted == builder->values);
@@ -266,4 +282,5 @@ void mp_batch_check(const struct mp_batch *batch)
         for (uint32_t row = batch->rows; row / 64 < builder->validity.capacity; row++)
             assert(!mp_bit(&builder->validity, row));
     }
+    assert(batch->sealed || segment_bytes == batch->segment_bytes);
 }

@@ -123,7 +123,7 @@ static bool hashes_as_iceberg(struct mp_type type)
 
 bool mp_transform_fits(uint8_t transform, struct mp_type type)
 {
-    if (type.id == MP_TYPE_OTHER || type.id == MP_TYPE_NONE)
+    if (type.id == MP_TYPE_VARIANT || type.id == MP_TYPE_OTHER || type.id == MP_TYPE_NONE)
         return false;
     if (transform == MP_TRANSFORM_BUCKET_ICEBERG)
         return hashes_as_iceberg(type);

@@ -38,6 +38,7 @@ static const struct type_row {
     [MP_TYPE_JSON] = {"json", 0, KIND_TEXT},
     [MP_TYPE_BLOB] = {"blob", 0, KIND_TEXT},
     [MP_TYPE_UUID] = {"uuid", 16, KIND_OTHER},
+    [MP_TYPE_VARIANT] = {"variant", 0, KIND_OTHER},
     [MP_TYPE_OTHER] = {NULL, 0, KIND_OTHER},
 };
 

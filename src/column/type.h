@@ -41,8 +41,9 @@ enum mp_type_id {
     MP_TYPE_VARCHAR,        /* UTF-8 */
     MP_TYPE_JSON,           /* UTF-8 text that is JSON */
     MP_TYPE_BLOB,
-    MP_TYPE_UUID,  /* 16 bytes big-endian */
-    MP_TYPE_OTHER, /* a live type that cannot be written yet: its values are rescued */
+    MP_TYPE_UUID,    /* 16 bytes big-endian */
+    MP_TYPE_VARIANT, /* lies nowhere: made of another column while that is encoded (column.h) */
+    MP_TYPE_OTHER,   /* a live type that cannot be written yet: its values are rescued */
     MP_TYPE_COUNT
 };
 
@@ -58,7 +59,7 @@ static inline bool mp_type_eq(struct mp_type a, struct mp_type b)
     return a.id == b.id && a.precision == b.precision && a.scale == b.scale;
 }
 
-/* Bytes of one value in a segment; 0 for text (VARCHAR, JSON, BLOB), NONE and OTHER. */
+/* Bytes of one value in a segment; 0 for text (VARCHAR, JSON, BLOB), NONE, VARIANT and OTHER. */
 uint32_t mp_type_width(struct mp_type type);
 bool mp_type_is_text(struct mp_type type);
 /* INT8 to INT64 and UINT8 to UINT64. */

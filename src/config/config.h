@@ -21,6 +21,7 @@
 
 enum mp_destination { MP_DESTINATION_DUCKLAKE, MP_DESTINATION_HOGLAKE };
 enum mp_offset_reset { MP_RESET_EARLIEST, MP_RESET_LATEST };
+enum mp_unsettled_plan { MP_UNSETTLED_HALT, MP_UNSETTLED_AGAIN, MP_UNSETTLED_SKIP };
 enum mp_offsets_from { MP_OFFSETS_FROM_LAKE, MP_OFFSETS_FROM_KAFKA };
 enum mp_compression {
     MP_COMPRESSION_ZSTD,
@@ -67,22 +68,27 @@ struct mp_config_kafka {
     struct mp_str aws_region, aws_role_session_name;
 };
 
+/* A column that is made of another one's values. */
+struct mp_config_variant {
+    struct mp_str source, name;
+};
+
 struct mp_config_ducklake {
     struct mp_str catalog;      /* "sqlite:PATH" or "postgres:CONNINFO"; holds the password */
     struct mp_str catalog_name; /* the same for people, without any secret */
     uint32_t race_retries_max;
     enum mp_offsets_from offsets_from;
-    const struct mp_str *variant_columns;
-    uint32_t variant_column_count;
+    const struct mp_config_variant *variants;
+    uint32_t variant_count;
+    struct mp_str variant_key_prefix; /* may be empty */
+    const struct mp_str *variant_keys;
+    uint32_t variant_key_count;
 };
-
-enum mp_unsettled_plan { MP_UNSETTLED_HALT, MP_UNSETTLED_AGAIN, MP_UNSETTLED_SKIP };
 
 struct mp_config_hoglake {
     struct mp_str url; /* root, without a '/' at its end and without "/v1" */
     struct mp_str catalog;
     uint32_t attempts_max, request_ms_max, upload_concurrency;
-    uint64_t flush_ms_max; /* one flush with all its attempts */
     uint64_t plan_age_s_max;
     enum mp_unsettled_plan unsettled_plan;
     bool lost_offsets_reset;

@@ -109,8 +109,8 @@ enum mp_code mp_read_filters(struct mp_reader *r);
 enum mp_code mp_read_sort(struct mp_reader *r);
 enum mp_code mp_read_pins(struct mp_reader *r);
 enum mp_code mp_read_uuid_filters(struct mp_reader *r); /* behind the pins */
-enum mp_code mp_read_variants(struct mp_reader *r);
 enum mp_code mp_read_rescue(struct mp_reader *r);
+enum mp_code mp_read_variants(struct mp_reader *r); /* behind the rescued column */
 enum mp_code mp_read_quarantine(struct mp_reader *r);
 enum mp_code mp_read_include(struct mp_reader *r); /* behind the filters */
 /* Whether these can stand in an HTTP header (include.c). An empty name: only value is looked at. */

@@ -121,10 +121,9 @@ static enum mp_code read_hoglake_budget(struct mp_reader *r)
             "as dead: lower one of them",
             (long long)attempts, request_s, worst, alive_s_max);
     hoglake->attempts_max = (uint32_t)attempts;
-    hoglake->upload_concurrency = (uint32_t)uploads;
-    hoglake->flush_ms_max = (uint64_t)(alive_s_max * 1000);
     hoglake->unsettled_plan = (enum mp_unsettled_plan)unsettled;
-    hoglake->lost_offsets_reset = lost == 1;
+    hoglake->lost_offsets_reset = lost != 0;
+    hoglake->upload_concurrency = (uint32_t)uploads;
     return MP_OK;
 }
 

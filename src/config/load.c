@@ -328,11 +328,11 @@ enum mp_code mp_config_load(struct mp_arena *arena, char *const *environment,
 {
     static const struct mp_config_options no_options;
     static enum mp_code (*const steps[])(struct mp_reader *) = {
-        read_topic,         read_destination,     read_ordinal,     read_destination_own,
-        read_group,         read_passthrough,     mp_read_filters,  mp_read_sort,
-        mp_read_pins,       mp_read_uuid_filters, mp_read_variants, mp_read_rescue,
-        mp_read_quarantine, read_brokers,         read_numbers,     read_reset,
-        read_watching,      mp_read_include,      read_telemetry,   note_ignored};
+        read_topic,         read_destination,     read_ordinal,    read_destination_own,
+        read_group,         read_passthrough,     mp_read_filters, mp_read_sort,
+        mp_read_pins,       mp_read_uuid_filters, mp_read_rescue,  mp_read_variants,
+        mp_read_quarantine, read_brokers,         read_numbers,    read_reset,
+        read_watching,      mp_read_include,      read_telemetry,  note_ignored};
     struct mp_reader r = {.arena = arena,
                           .environment = environment,
                           .err = err,

@@ -215,34 +215,6 @@ enum mp_code mp_read_uuid_filters(struct mp_reader *r)
     return code;
 }
 
-enum mp_code mp_read_variants(struct mp_reader *r)
-{
-    static const struct mp_str suffix = {"_variant", 8};
-    struct mp_config_ducklake *ducklake = &r->config->ducklake;
-    struct mp_str value, *list;
-    uint32_t count;
-    enum mp_code code = mp_read_text(r, MP_SET_MILLPOND_VARIANT_COLUMNS, &value);
-
-    if (code)
-        return code;
-    list = mp_text_split(r->arena, value, ',', &count);
-    if (!count)
-        return MP_OK;
-    if (r->config->destination == MP_DESTINATION_HOGLAKE)
-        return mp_err_set(r->err, MP_BAD_CONFIG,
-                          "MILLPOND_VARIANT_COLUMNS is set, but the destination is hoglake, which "
-                          "has no VARIANT columns");
-    for (uint32_t i = 0; i < count; i++)
-        if (list[i].size >= suffix.size &&
-            mp_str_eq_fold(mp_str_n(list[i].data + list[i].size - suffix.size, suffix.size),
-                           suffix))
-            return mp_read_fault(r, MP_SET_MILLPOND_VARIANT_COLUMNS,
-                                 "source columns, whose names do not end in _variant");
-    ducklake->variant_columns = list;
-    ducklake->variant_column_count = count;
-    return MP_OK;
-}
-
 /* A column name that the destination can have. */
 static bool column_ok(const struct mp_config *config, struct mp_str name)
 {
@@ -256,19 +228,27 @@ static bool column_ok(const struct mp_config *config, struct mp_str name)
     return ok && !mp_str_starts(name, MP_STR("_ducklake_internal_"));
 }
 
+/* A text for which "set but empty" is not the default, but empty. */
+static enum mp_code read_clearable(struct mp_reader *r, enum mp_setting_id id, struct mp_str *ret)
+{
+    bool off = mp_env_find(r->environment, mp_setting_name(id)).data && !mp_read_given(r, id);
+    enum mp_code code = mp_read_text(r, id, ret);
+
+    if (!code && off)
+        *ret = MP_STR("");
+    return code;
+}
+
 enum mp_code mp_read_rescue(struct mp_reader *r)
 {
     struct mp_config *config = r->config;
     const enum mp_setting_id id = MP_SET_MILLPOND_RESCUED_COLUMN;
-    bool off = mp_env_find(r->environment, mp_setting_name(id)).data && !mp_read_given(r, id);
-    enum mp_code code = mp_read_text(r, id, &config->rescued_column);
+    enum mp_code code = read_clearable(r, id, &config->rescued_column);
 
     if (code)
         return code;
-    if (off)
-        config->rescued_column = MP_STR("");
     if (mp_str_eq_fold(config->rescued_column, MP_STR("_inserted_at")) ||
-        !(off || column_ok(config, config->rescued_column)))
+        !(!config->rescued_column.size || column_ok(config, config->rescued_column)))
         return mp_read_fault(
             r, id, "a column name that the destination can have, other than _inserted_at");
     for (uint32_t i = 0; i < config->pin_count; i++)
@@ -278,6 +258,73 @@ enum mp_code mp_read_rescue(struct mp_reader *r)
                               "rescued values (MILLPOND_RESCUED_COLUMN)",
                               MP_STR_ARG(config->rescued_column));
     return MP_OK;
+}
+
+/* Whether the column can have a companion, whose name is given. */
+static bool variant_source_ok(const struct mp_config *config, struct mp_str source,
+                              struct mp_str name)
+{
+    static const struct mp_str suffix = MP_STR_INIT("_variant");
+
+    if (source.size >= suffix.size &&
+        mp_str_eq_fold(mp_str_n(source.data + source.size - suffix.size, suffix.size), suffix))
+        return false;
+    return column_ok(config, source) && column_ok(config, name) &&
+           !same_column(config, source, MP_STR("_inserted_at")) &&
+           !same_column(config, source, config->rescued_column) &&
+           !same_column(config, name, config->rescued_column);
+}
+
+/* Adds the column with the name of its companion, unless it is there. */
+static enum mp_code add_variant(struct mp_reader *r, struct mp_str source,
+                                struct mp_config_variant *variants, uint32_t *count)
+{
+    const char *name = mp_arena_printf(r->arena, "%.*s_variant", MP_STR_ARG(source));
+
+    for (uint32_t i = 0; i < *count; i++)
+        if (same_column(r->config, variants[i].source, source))
+            return MP_OK;
+    if (!variant_source_ok(r->config, source, mp_str_c(name)))
+        return mp_read_fault(r, MP_SET_MILLPOND_VARIANT_COLUMNS,
+                             "source columns that the destination can have, whose names do not end "
+                             "in _variant and are not the pipeline's own");
+    for (uint32_t i = 0; i < r->config->pin_count; i++)
+        if (same_column(r->config, r->config->pins[i].name, mp_str_c(name)))
+            return mp_err_set(r->err, MP_BAD_CONFIG,
+                              "MILLPOND_TYPED_COLUMNS pins \"%s\", which is the companion of a "
+                              "column in MILLPOND_VARIANT_COLUMNS",
+                              name);
+    variants[(*count)++] = (struct mp_config_variant){source, mp_str_c(name)};
+    return MP_OK;
+}
+
+enum mp_code mp_read_variants(struct mp_reader *r)
+{
+    struct mp_config_ducklake *ducklake = &r->config->ducklake;
+    struct mp_config_variant *variants;
+    struct mp_str value, *list;
+    uint32_t count;
+    enum mp_code code = mp_read_text(r, MP_SET_MILLPOND_VARIANT_COLUMNS, &value);
+
+    if (code)
+        return code;
+    list = mp_text_split(r->arena, value, ',', &count);
+    if (!count)
+        return MP_OK;
+    if (r->config->destination == MP_DESTINATION_HOGLAKE)
+        return mp_err_set(r->err, MP_BAD_CONFIG,
+                          "MILLPOND_VARIANT_COLUMNS is set, but the destination is hoglake, which "
+                          "has no VARIANT columns");
+    ducklake->variants = variants = mp_arena_take(r->arena, count * sizeof(*variants));
+    for (uint32_t i = 0; i < count && !code; i++)
+        code = add_variant(r, list[i], variants, &ducklake->variant_count);
+    if (!code)
+        code = read_clearable(r, MP_SET_MILLPOND_VARIANT_KEY_PREFIX, &ducklake->variant_key_prefix);
+    if (!code)
+        code = mp_read_text(r, MP_SET_MILLPOND_VARIANT_KEYS, &value);
+    if (!code)
+        ducklake->variant_keys = mp_text_split(r->arena, value, ',', &ducklake->variant_key_count);
+    return code;
 }
 
 enum mp_code mp_read_quarantine(struct mp_reader *r)

@@ -38,6 +38,8 @@ mp_json_index_fn mp_json_index_portable;
 #ifdef __x86_64__
 mp_json_index_fn mp_json_index_avx2; /* only where mp_json_has_avx2 */
 bool mp_json_has_avx2(void);
+mp_json_index_fn mp_json_index_avx512; /* only where mp_json_has_avx512 */
+bool mp_json_has_avx512(void);
 #endif
 #ifdef __aarch64__
 mp_json_index_fn mp_json_index_neon;

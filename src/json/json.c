@@ -23,21 +23,37 @@ static struct mp_json *new_with(mp_json_index_fn *fill_index, const char *isa)
     return json;
 }
 
-struct mp_json *mp_json_new_portable(void)
+static bool always(void)
 {
-    return new_with(mp_json_index_portable, "portable");
+    return true;
+}
+
+struct mp_json *mp_json_new_nth(unsigned nth)
+{
+    static const struct {
+        mp_json_index_fn *fill_index;
+        bool (*runs)(void);
+        const char *isa;
+    } scanners[] = {
+#ifdef __x86_64__
+        {mp_json_index_avx512, mp_json_has_avx512, "avx512"},
+        {mp_json_index_avx2, mp_json_has_avx2, "avx2"},
+#endif
+#ifdef __aarch64__
+        {mp_json_index_neon, always, "neon"},
+#endif
+        {mp_json_index_portable, always, "portable"},
+    };
+
+    for (size_t i = 0; i < sizeof(scanners) / sizeof(*scanners); i++)
+        if (scanners[i].runs() && nth-- == 0)
+            return new_with(scanners[i].fill_index, scanners[i].isa);
+    return NULL;
 }
 
 struct mp_json *mp_json_new(void)
 {
-#ifdef __x86_64__
-    if (mp_json_has_avx2())
-        return new_with(mp_json_index_avx2, "avx2");
-#endif
-#ifdef __aarch64__
-    return new_with(mp_json_index_neon, "neon");
-#endif
-    return mp_json_new_portable();
+    return mp_json_new_nth(0);
 }
 
 static void free_room(struct mp_json *json)
@@ -55,12 +71,11 @@ void mp_json_free(struct mp_json *json)
     mp_json_keys_fini(&json->keys);
     free_room(json);
     mp_free(json->fields);
+    mp_free(json->nodes);
     mp_free(json);
 }
 
-/* Makes index, cuts and scratch large enough for a record of so many bytes. What an outsized record
- * needed goes back with the next ordinary one. */
-static void make_room(struct mp_json *json, size_t bytes)
+void mp_json_make_room(struct mp_json *json, size_t bytes)
 {
     bool outsized = json->room_bytes > ROOM_KEPT && bytes <= ROOM_KEPT;
     size_t entries;
@@ -102,7 +117,7 @@ enum mp_json_fault mp_json_scan(struct mp_json *json, struct mp_str record,
 
     json->field_count = 0;
     if (end - from >= 2 && record.data[from] == '{' && record.data[end - 1] == '}') {
-        make_room(json, end);
+        mp_json_make_room(json, end);
         next_serial(json);
         if (json->fill_index(&json->index, record.data, end) &&
             mp_json_walk(json, record.data, from, end)) {

@@ -90,9 +90,10 @@ size_t mp_json_key_bytes(const struct mp_json *json);
 /* Forgets all names. */
 void mp_json_keys_reset(struct mp_json *json);
 
-/* Which of the three scanners runs here: "avx2", "neon" or "portable". */
+/* Which of the scanners this is: "avx512", "avx2", "neon" or "portable". */
 const char *mp_json_isa(const struct mp_json *json);
-/* For tests and benches: the same answers from the portable code. */
-struct mp_json *mp_json_new_portable(void);
+/* For tests and benches, which compare them: the scanners that run on this machine, from the
+ * fastest (0, that of mp_json_new) to the portable one; NULL behind it. */
+struct mp_json *mp_json_new_nth(unsigned nth);
 
 #endif

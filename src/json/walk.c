@@ -7,46 +7,19 @@
  *     so no other byte needs a bounds check.
  * W2  every quote outside a string is met here in order, so the next closer is its own (I1).
  */
-#include "json/json_priv.h"
+#include "json/cursor.h"
 
 #include "base/mem.h"
 #include "json/number.h"
-#include "json/text.h"
-
-#include <assert.h>
 
 #define LIKELY(condition)   __builtin_expect(!!(condition), 1)
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
-
-struct cursor {
-    const char *data;
-    size_t size;
-    const uint32_t *closer, *escape; /* the next of each */
-    uint32_t *cuts;                  /* of one nested value: where compact text differs */
-    char *out;                       /* free scratch */
-};
-
-/* The first byte at or after `at` that is no white space; there is one (W1). */
-static inline size_t skip_space(const char *data, size_t at)
-{
-    while (UNLIKELY(mp_json_is_space(data[at])))
-        at++;
-    return at;
-}
-
-/* Steps over true, false or null; gives the position behind it or 0. */
-static inline size_t skip_word(const char *data, size_t at, size_t size, struct mp_str word)
-{
-    if (size - at <= word.size || memcmp(data + at, word.data, word.size) != 0)
-        return 0;
-    return at + word.size;
-}
 
 /* Steps over white space inside a nested value, which compact text does not have: a cut. */
 static inline size_t cut_space(const char *data, size_t at, uint32_t **cut)
 {
     *(*cut)++ = (uint32_t)at;
-    return skip_space(data, at);
+    return mp_json_skip_space(data, at);
 }
 
 /* Steps over the escapes of a nested string that ends at closer; NULL when one is wrong. Those that
@@ -92,7 +65,7 @@ static inline size_t skip_string(const char *data, const uint32_t **closer, cons
  * or 0 when it is wrong, and in *ret_cut the end of the cuts, which begin at cursor->cuts.
  * object says of each open level which of the two it is; the labels are the states of the grammar
  * (RFC 8259, sections 4 and 5). */
-static size_t skip_nested(struct cursor *cursor, size_t at, uint32_t **ret_cut)
+static size_t skip_nested(struct mp_json_cursor *cursor, size_t at, uint32_t **ret_cut)
 {
     const char *data = cursor->data;
     size_t size = cursor->size;
@@ -157,13 +130,13 @@ value:
         at = mp_json_number_skip(data, at, size);
         break;
     case 't':
-        at = skip_word(data, at, size, MP_STR("true"));
+        at = mp_json_skip_word(data, at, size, MP_STR("true"));
         break;
     case 'f':
-        at = skip_word(data, at, size, MP_STR("false"));
+        at = mp_json_skip_word(data, at, size, MP_STR("false"));
         break;
     case 'n':
-        at = skip_word(data, at, size, MP_STR("null"));
+        at = mp_json_skip_word(data, at, size, MP_STR("null"));
         break;
     case '{':
     case '[':
@@ -227,7 +200,7 @@ close:
 }
 
 /* Reads an object or array of the top level into the field. */
-static size_t read_nested(struct cursor *cursor, size_t at, struct mp_json_field *field)
+static size_t read_nested(struct mp_json_cursor *cursor, size_t at, struct mp_json_field *field)
 {
     uint32_t *cut;
     size_t end = skip_nested(cursor, at, &cut), written;
@@ -248,35 +221,9 @@ static size_t read_nested(struct cursor *cursor, size_t at, struct mp_json_field
     return end;
 }
 
-/* Decodes the string from..end, which has escapes, into scratch; false when one is wrong. */
-static bool decode(struct cursor *cursor, size_t from, size_t end, struct mp_str *ret)
-{
-    size_t written =
-        mp_json_text_decode(cursor->data, from, end, cursor->size, cursor->escape, cursor->out);
-
-    if (written == SIZE_MAX)
-        return false;
-    assert(written < end - from);
-    *ret = mp_str_n(cursor->out, written);
-    cursor->out += written;
-    while (*cursor->escape < end)
-        cursor->escape++;
-    return true;
-}
-
-/* Reads the string whose opening quote is at `at`; gives the position behind it or 0. */
-static inline size_t read_string(struct cursor *cursor, size_t at, struct mp_str *ret)
-{
-    size_t end = *cursor->closer++;
-
-    if (UNLIKELY(*cursor->escape < end))
-        return decode(cursor, at + 1, end, ret) ? end + 1 : 0;
-    *ret = mp_str_n(cursor->data + at + 1, end - at - 1);
-    return end + 1;
-}
-
 /* Reads a value of the top level into the field; gives the position behind it or 0. */
-static inline size_t read_value(struct cursor *cursor, size_t at, struct mp_json_field *field)
+static inline size_t read_value(struct mp_json_cursor *cursor, size_t at,
+                                struct mp_json_field *field)
 {
     const char *data = cursor->data;
 
@@ -286,7 +233,7 @@ static inline size_t read_value(struct cursor *cursor, size_t at, struct mp_json
     switch (data[at]) {
     case '"':
         field->kind = MP_JSON_STRING;
-        return read_string(cursor, at, &field->text);
+        return mp_json_read_string(cursor, at, &field->text);
     case '-':
     case '0':
     case '1':
@@ -301,13 +248,13 @@ static inline size_t read_value(struct cursor *cursor, size_t at, struct mp_json
         return mp_json_number_read(data, at, cursor->size, field);
     case 't':
         field->kind = MP_JSON_TRUE;
-        return skip_word(data, at, cursor->size, MP_STR("true"));
+        return mp_json_skip_word(data, at, cursor->size, MP_STR("true"));
     case 'f':
         field->kind = MP_JSON_FALSE;
-        return skip_word(data, at, cursor->size, MP_STR("false"));
+        return mp_json_skip_word(data, at, cursor->size, MP_STR("false"));
     case 'n':
         field->kind = MP_JSON_NULL;
-        return skip_word(data, at, cursor->size, MP_STR("null"));
+        return mp_json_skip_word(data, at, cursor->size, MP_STR("null"));
     case '{':
     case '[':
         return read_nested(cursor, at, field);
@@ -356,15 +303,15 @@ static inline struct mp_json_field *field_place(struct mp_json *json, uint32_t k
 
 bool mp_json_walk(struct mp_json *json, const char *data, size_t from, size_t size)
 {
-    struct cursor cursor = {.data = data,
-                            .size = size,
-                            .closer = json->index.closers,
-                            .escape = json->index.escapes,
-                            .cuts = json->cuts,
-                            .out = json->scratch};
+    struct mp_json_cursor cursor = {.data = data,
+                                    .size = size,
+                                    .closer = json->index.closers,
+                                    .escape = json->index.escapes,
+                                    .cuts = json->cuts,
+                                    .out = json->scratch};
     uint32_t previous = MP_JSON_KEY_NONE;
     bool known_good = false;
-    size_t at = skip_space(data, from + 1);
+    size_t at = mp_json_skip_space(data, from + 1);
 
     assert(data[from] == '{');
     assert(data[size - 1] == '}');
@@ -376,7 +323,7 @@ bool mp_json_walk(struct mp_json *json, const char *data, size_t from, size_t si
 
         if (data[at] != '"')
             return false;
-        at = read_string(&cursor, at, &name);
+        at = mp_json_read_string(&cursor, at, &name);
         if (!at)
             return false;
         key = mp_json_keys_next(&json->keys, previous);
@@ -387,18 +334,18 @@ bool mp_json_walk(struct mp_json *json, const char *data, size_t from, size_t si
         }
         previous = key;
 
-        at = skip_space(data, at);
+        at = mp_json_skip_space(data, at);
         if (data[at] != ':')
             return false;
-        at = skip_space(data, at + 1);
+        at = mp_json_skip_space(data, at + 1);
         at = read_value(&cursor, at, field_place(json, key));
         if (!at)
             return false;
-        at = skip_space(data, at);
+        at = mp_json_skip_space(data, at);
         if (data[at] == '}')
             return at + 1 == size;
         if (data[at] != ',')
             return false;
-        at = skip_space(data, at + 1);
+        at = mp_json_skip_space(data, at + 1);
     }
 }

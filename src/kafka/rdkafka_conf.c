@@ -19,6 +19,7 @@
 #define PARTITION_FETCH_BYTES_MAX (1024 * 1024)
 #define AHEAD_KBYTES_MAX          16384
 #define AHEAD_RECORDS_MAX         20000
+#define TRANSACTION_MS_MAX        30000
 #define FULL_QUEUE_WAIT_MS        50 /* asked again so soon after the fetched-ahead limit was met */
 
 static enum mp_code set(rd_kafka_conf_t *conf, const char *name, const char *value,
@@ -127,4 +128,31 @@ enum mp_code mp_rdkafka_conf(const struct mp_source_rdkafka_options *options, st
     }
     *ret = conf;
     return MP_OK;
+}
+
+enum mp_code mp_rdkafka_owner_conf(const struct mp_source_rdkafka_options *options,
+                                   struct mp_err *err, rd_kafka_conf_t **ret)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    enum mp_code code;
+
+    code = set(conf, "bootstrap.servers", options->bootstrap, err);
+    if (!code)
+        code = set(conf, "client.id", options->client_id, err);
+    for (uint32_t i = 0; i < options->setting_count && !code; i++)
+        code = set(conf, options->settings[i].name, options->settings[i].value, err);
+    if (!code)
+        code = set_number(conf, "statistics.interval.ms", 0, err);
+    if (!code)
+        code = set_number(conf, "transaction.timeout.ms", TRANSACTION_MS_MAX, err);
+    /* The client refuses these two above the transaction's. */
+    if (!code)
+        code = set_number(conf, "message.timeout.ms", TRANSACTION_MS_MAX, err);
+    if (!code)
+        code = set_number(conf, "socket.timeout.ms", TRANSACTION_MS_MAX / 3, err);
+    if (code)
+        rd_kafka_conf_destroy(conf);
+    else
+        *ret = conf;
+    return code;
 }

@@ -29,8 +29,9 @@ static rd_kafka_resp_err_t first_fault(const rd_kafka_topic_partition_list_t *li
     return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-enum mp_code mp_rdkafka_commit(struct mp_source *source, const struct mp_source_offset *offsets,
-                               uint32_t count, struct mp_err *err)
+enum mp_code mp_rdkafka_commit_plain(struct mp_source *source,
+                                     const struct mp_source_offset *offsets, uint32_t count,
+                                     struct mp_err *err)
 {
     const struct mp_rdkafka *rdk = of(source);
     rd_kafka_topic_partition_list_t *list;

@@ -3,7 +3,8 @@
  *   source_rdkafka.c   open, close, partitions; the driver's table
  *   rdkafka_conf.c     options -> the client's configuration
  *   rdkafka_fetch.c    seek and poll
- *   rdkafka_offsets.c  commit, committed, watermarks: one thread or another, no shared state
+ *   rdkafka_offsets.c  plain commits, committed, watermarks: one thread or another, no shared state
+ *   rdkafka_owners.c   own and commit: a transactional producer for each owned partition
  *   rdkafka_error.c    the client's error codes -> ours
  */
 #ifndef MP_KAFKA_RDKAFKA_PRIV_H
@@ -12,6 +13,7 @@
 #include "kafka/source_rdkafka.h"
 
 #include <librdkafka/rdkafka.h>
+#include <pthread.h>
 
 /* One owned partition. */
 struct mp_rdkafka_part {
@@ -32,7 +34,9 @@ struct mp_rdkafka {
     char *topic, *group;
     rd_kafka_t *rk;
     rd_kafka_topic_t *rkt;
-    rd_kafka_queue_t *queue; /* records and errors of the owned partitions */
+    struct mp_rdkafka_owners *owners;
+    pthread_mutex_t token_lock; /* several clients, each with a thread that wants tokens */
+    rd_kafka_queue_t *queue;    /* records and errors of the owned partitions */
     uint32_t topic_partitions;
 
     struct mp_rdkafka_part *parts; /* ascending: ordinal, ordinal + replica_count, ... */
@@ -59,6 +63,9 @@ struct mp_rdkafka {
 /* Gives a configuration that the caller hands on or destroys. */
 enum mp_code mp_rdkafka_conf(const struct mp_source_rdkafka_options *options, struct mp_err *err,
                              rd_kafka_conf_t **ret);
+/* The same for the producers of rdkafka_owners.c. */
+enum mp_code mp_rdkafka_owner_conf(const struct mp_source_rdkafka_options *options,
+                                   struct mp_err *err, rd_kafka_conf_t **ret);
 
 /* A numeric setting's value, 0 where there is none of that name. */
 uint64_t mp_rdkafka_conf_number(const rd_kafka_conf_t *conf, const char *name);
@@ -83,6 +90,16 @@ enum mp_code mp_rdkafka_poll(struct mp_source *source, uint32_t records_max, uin
 /* Gives the last poll's messages back to the client. */
 void mp_rdkafka_release(struct mp_rdkafka *rdk);
 
+/* Takes conf. */
+struct mp_rdkafka_owners *mp_rdkafka_owners_new(rd_kafka_conf_t *conf, const char *group);
+/* Ends the producers. No-op where there is no table. */
+void mp_rdkafka_owners_free(struct mp_rdkafka *rdk);
+enum mp_code mp_rdkafka_own(struct mp_source *source, const int32_t *partitions, uint32_t count,
+                            struct mp_err *err, bool *ret_fenced);
+void mp_rdkafka_disown(struct mp_source *source, const int32_t *partitions, uint32_t count);
+enum mp_code mp_rdkafka_commit_plain(struct mp_source *source,
+                                     const struct mp_source_offset *offsets, uint32_t count,
+                                     struct mp_err *err);
 enum mp_code mp_rdkafka_commit(struct mp_source *source, const struct mp_source_offset *offsets,
                                uint32_t count, struct mp_err *err);
 enum mp_code mp_rdkafka_committed(struct mp_source *source, struct mp_arena *arena,

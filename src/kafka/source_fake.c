@@ -536,6 +536,11 @@ static enum mp_code fake_committed(struct mp_source *source, struct mp_arena *ar
     pthread_mutex_lock(&fake->log->lock);
     fault = count_call(fake->log, MP_FAKE_LOG_COMMITTED);
     for (uint32_t i = 0; i < count && !fault; i++) {
+        if ((uint32_t)offsets[i].partition >= fake->log->partition_count) {
+            offsets[i].offset = MP_OFFSET_NONE; /* a group may be asked for any */
+            offsets[i].metadata = MP_STR("");
+            continue;
+        }
         offsets[i] = partition_of(fake->log, offsets[i].partition)->committed;
         offsets[i].metadata = mp_arena_str(arena, offsets[i].metadata);
     }

@@ -56,6 +56,17 @@ static void log_line(const rd_kafka_t *rk, int level, const char *facility, cons
     rdk->options.on_log(rdk->options.self, level, text);
 }
 
+/* The owners' clients tell their faults by what their calls answer; their lines are no alarms. */
+static void owner_log_line(const rd_kafka_t *rk, int level, const char *facility, const char *text)
+{
+    const struct mp_rdkafka *rdk = rd_kafka_opaque(rk);
+    const int notice = 5;
+
+    (void)facility;
+    if (rdk->options.on_log)
+        rdk->options.on_log(rdk->options.self, level < notice ? notice : level, text);
+}
+
 static void token_event(rd_kafka_t *rk, const char *config, void *self)
 {
     struct mp_rdkafka *rdk = self;
@@ -67,11 +78,13 @@ static void token_event(rd_kafka_t *rk, const char *config, void *self)
     int64_t end_ms = 0;
 
     (void)config;
+    pthread_mutex_lock(&rdk->token_lock);
     if (token->make(token->self, &text, &end_ms, &principal, &err))
         rd_kafka_oauthbearer_set_token_failure(rk, err.text);
     else if (rd_kafka_oauthbearer_set_token(rk, mp_buf_c(&text), end_ms, principal, NULL, 0, fault,
                                             sizeof(fault)))
         rd_kafka_oauthbearer_set_token_failure(rk, fault);
+    pthread_mutex_unlock(&rdk->token_lock);
     mp_buf_fini(&text);
 }
 
@@ -169,6 +182,7 @@ static void source_close(struct mp_source *source)
 {
     struct mp_rdkafka *rdk = of(source);
 
+    mp_rdkafka_owners_free(rdk);
     mp_rdkafka_release(rdk);
     if (rdk->queue)
         rd_kafka_queue_destroy(rdk->queue);
@@ -178,6 +192,7 @@ static void source_close(struct mp_source *source)
         rd_kafka_destroy_flags(rdk->rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE); /* in no group */
     if (rdk->options.token.free) /* the client, which calls it, is gone */
         rdk->options.token.free(rdk->options.token.self);
+    pthread_mutex_destroy(&rdk->token_lock);
     mp_free(rdk->messages);
     mp_free(rdk->items);
     mp_free(rdk->lost);
@@ -195,6 +210,8 @@ static const struct mp_source_driver driver = {
     .unseek = mp_rdkafka_unseek,
     .poll = mp_rdkafka_poll,
     .reached = mp_rdkafka_reached,
+    .own = mp_rdkafka_own,
+    .disown = mp_rdkafka_disown,
     .commit = mp_rdkafka_commit,
     .committed = mp_rdkafka_committed,
     .watermarks = mp_rdkafka_watermarks,
@@ -236,7 +253,7 @@ enum mp_code mp_source_rdkafka_open(const struct mp_source_rdkafka_options *opti
                                     struct mp_source **ret)
 {
     struct mp_rdkafka *rdk;
-    rd_kafka_conf_t *conf = NULL;
+    rd_kafka_conf_t *conf = NULL, *owner_conf = NULL;
     char text[384];
     struct mp_source_rdkafka_options full = completed(options);
     enum mp_code code;
@@ -244,7 +261,11 @@ enum mp_code mp_source_rdkafka_open(const struct mp_source_rdkafka_options *opti
     assert(options->replica_count > 0);
     assert(options->ordinal < options->replica_count);
     code = mp_rdkafka_conf(&full, err, &conf);
+    if (!code)
+        code = mp_rdkafka_owner_conf(&full, err, &owner_conf);
     if (code) {
+        if (conf)
+            rd_kafka_conf_destroy(conf);
         if (full.token.free)
             full.token.free(full.token.self);
         return code;
@@ -255,8 +276,12 @@ enum mp_code mp_source_rdkafka_open(const struct mp_source_rdkafka_options *opti
     rdk->env = env;
     rdk->topic = copied(options->topic);
     rdk->group = copied(options->group);
+    pthread_mutex_init(&rdk->token_lock, NULL);
     set_pace(rdk, conf);
     rd_kafka_conf_set_opaque(conf, rdk);
+    rd_kafka_conf_set_opaque(owner_conf, rdk);
+    rd_kafka_conf_set_log_cb(owner_conf, owner_log_line);
+    rdk->owners = mp_rdkafka_owners_new(owner_conf, options->group);
     rd_kafka_conf_set_error_cb(conf, error_event);
     if (options->on_stats)
         rd_kafka_conf_set_stats_cb(conf, stats_event);
@@ -265,6 +290,8 @@ enum mp_code mp_source_rdkafka_open(const struct mp_source_rdkafka_options *opti
     if (options->token.make) {
         rd_kafka_conf_set_oauthbearer_token_refresh_cb(conf, token_event);
         rd_kafka_conf_enable_sasl_queue(conf, 1);
+        rd_kafka_conf_set_oauthbearer_token_refresh_cb(owner_conf, token_event);
+        rd_kafka_conf_enable_sasl_queue(owner_conf, 1);
     }
     rdk->rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, text, sizeof(text));
     if (!rdk->rk) {

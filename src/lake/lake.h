@@ -148,6 +148,8 @@ struct mp_lake_driver {
     /* MP_NOT_FOUND: there is no such table. */
     enum mp_code (*resolve)(struct mp_lake *lake, struct mp_str table, struct mp_err *err,
                             const struct mp_lake_table **ret);
+    /* What is kept of tables is read again before resolve lends it. NULL: nothing is kept. */
+    void (*refresh)(struct mp_lake *lake);
     /* Creates the table (create is only looked at then), adds columns, widens; all in DDL
      * transactions of their own, then reads the table back. Nothing to do: the same as resolve.
      * A live column of the same name and another type is left alone: look at what came back. */

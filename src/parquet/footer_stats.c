@@ -253,32 +253,22 @@ static int compare_big(struct mp_str a, struct mp_str b)
     return memcmp(a.data, b.data, a.size);
 }
 
-#define COMPARE_AS(name, T)                                                                        \
-    static int compare_##name(struct mp_str a, struct mp_str b)                                    \
-    {                                                                                              \
-        T x, y;                                                                                    \
-                                                                                                   \
-        memcpy(&x, a.data, sizeof(T));                                                             \
-        memcpy(&y, b.data, sizeof(T));                                                             \
-        return (x > y) - (x < y);                                                                  \
-    }
-
-COMPARE_AS(i32, int32_t)
-COMPARE_AS(i64, int64_t)
-COMPARE_AS(float, float)
-COMPARE_AS(double, double)
-
 static int compare(uint8_t kind, const struct value *a, const struct value *b)
 {
-    static int (*const table[])(struct mp_str, struct mp_str) = {
-        [MP_PARQUET_BOUND_BOOLEAN] = mp_str_cmp,    [MP_PARQUET_BOUND_I32] = compare_i32,
-        [MP_PARQUET_BOUND_I64] = compare_i64,       [MP_PARQUET_BOUND_FLOAT] = compare_float,
-        [MP_PARQUET_BOUND_DOUBLE] = compare_double, [MP_PARQUET_BOUND_BIG] = compare_big,
-        [MP_PARQUET_BOUND_BYTES] = mp_str_cmp,      [MP_PARQUET_BOUND_UUID] = mp_str_cmp,
+    static const struct mp_layout layouts[] = {
+        [MP_PARQUET_BOUND_BOOLEAN] = {.order = MP_ORDER_BINARY},
+        [MP_PARQUET_BOUND_I32] = {.order = MP_ORDER_I32, .width = 4},
+        [MP_PARQUET_BOUND_I64] = {.order = MP_ORDER_I64, .width = 8},
+        [MP_PARQUET_BOUND_FLOAT] = {.order = MP_ORDER_F32, .width = 4},
+        [MP_PARQUET_BOUND_DOUBLE] = {.order = MP_ORDER_F64, .width = 8},
+        [MP_PARQUET_BOUND_BYTES] = {.order = MP_ORDER_BINARY},
+        [MP_PARQUET_BOUND_UUID] = {.order = MP_ORDER_BINARY},
     };
 
-    assert(kind != MP_PARQUET_BOUND_NONE && kind < sizeof(table) / sizeof(*table));
-    return table[kind](bytes_of(a), bytes_of(b));
+    if (kind == MP_PARQUET_BOUND_BIG)
+        return compare_big(bytes_of(a), bytes_of(b));
+    assert(kind != MP_PARQUET_BOUND_NONE && kind < sizeof(layouts) / sizeof(*layouts));
+    return mp_order_compare(layouts[kind], bytes_of(a), bytes_of(b));
 }
 
 /* ---- a side ---------------------------------------------------------------------------------- */

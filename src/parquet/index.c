@@ -79,10 +79,10 @@ void mp_index_offsets(const struct mp_parquet_chunk *chunk, uint64_t offset, str
     for (uint32_t i = 0; i < chunk->page_count; i++) {
         mp_thrift_begin(&thrift);
         mp_thrift_i64(&thrift, 1, (int64_t)offset);
-        mp_thrift_i32(&thrift, 2, (int32_t)chunk->pages[i].size);
+        mp_thrift_i32(&thrift, 2, (int32_t)chunk->page_bytes[i]);
         mp_thrift_i64(&thrift, 3, row);
         mp_thrift_end(&thrift);
-        offset += chunk->pages[i].size;
+        offset += chunk->page_bytes[i];
         row += chunk->page_rows[i];
     }
     mp_thrift_end(&thrift);

@@ -19,6 +19,7 @@ enum logical {
     LOGICAL_INTEGER = 10,
     LOGICAL_JSON = 12,
     LOGICAL_UUID = 14,
+    LOGICAL_VARIANT = 16,
 };
 
 /* Field numbers of the union TimeUnit. */
@@ -44,7 +45,7 @@ enum converted {
     CONVERTED_JSON = 19,
 };
 
-enum { REPETITION_OPTIONAL = 1 };
+enum { VARIANT_VERSION = 1 };
 
 static const struct layout_row {
     bool known;
@@ -129,25 +130,49 @@ static void logical_type(struct mp_thrift *thrift, struct mp_type type,
     mp_thrift_end(thrift);
 }
 
-void mp_layout_schema_element(struct mp_thrift *thrift, const struct mp_parquet_field *field)
+static void group_element(struct mp_thrift *thrift, const struct mp_schema_element *element)
 {
-    const struct layout_row *row = &table[field->type.id];
-    struct mp_layout layout = mp_layout_of(field->type);
+    mp_thrift_begin(thrift);
+    mp_thrift_i32(thrift, 3, element->repetition);
+    mp_thrift_binary(thrift, 4, element->name);
+    mp_thrift_i32(thrift, 5, (int32_t)element->children);
+    if (element->field_id)
+        mp_thrift_i32(thrift, 9, element->field_id);
+    if (element->type.id == MP_TYPE_VARIANT) {
+        mp_thrift_struct(thrift, 10);
+        mp_thrift_struct(thrift, LOGICAL_VARIANT);
+        mp_thrift_byte(thrift, 1, VARIANT_VERSION);
+        mp_thrift_end(thrift);
+        mp_thrift_end(thrift);
+    }
+    mp_thrift_end(thrift);
+}
 
+void mp_layout_schema_element(struct mp_thrift *thrift, const struct mp_schema_element *element)
+{
+    const struct layout_row *row = &table[element->type.id];
+    struct mp_layout layout;
+
+    if (element->children) {
+        group_element(thrift, element);
+        return;
+    }
+    layout = mp_layout_of(element->type);
     mp_thrift_begin(thrift);
     mp_thrift_i32(thrift, 1, layout.physical);
     if (layout.physical == MP_PHYSICAL_FIXED)
         mp_thrift_i32(thrift, 2, layout.width);
-    mp_thrift_i32(thrift, 3, REPETITION_OPTIONAL);
-    mp_thrift_binary(thrift, 4, field->name);
+    mp_thrift_i32(thrift, 3, element->repetition);
+    mp_thrift_binary(thrift, 4, element->name);
     if (row->converted != CONVERTED_NONE)
         mp_thrift_i32(thrift, 6, row->converted);
-    if (field->type.id == MP_TYPE_DECIMAL) {
-        mp_thrift_i32(thrift, 7, field->type.scale);
-        mp_thrift_i32(thrift, 8, field->type.precision);
+    if (element->type.id == MP_TYPE_DECIMAL) {
+        mp_thrift_i32(thrift, 7, element->type.scale);
+        mp_thrift_i32(thrift, 8, element->type.precision);
     }
-    mp_thrift_i32(thrift, 9, field->field_id);
+    if (element->field_id)
+        mp_thrift_i32(thrift, 9, element->field_id);
     if (row->logical != LOGICAL_NONE)
-        logical_type(thrift, field->type, row);
+        logical_type(thrift, element->type, row);
     mp_thrift_end(thrift);
 }

@@ -206,8 +206,6 @@ static enum mp_code encode_column(struct work *work, const struct mp_merge_unit 
         return code;
     code = mp_parquet_encode(work->encoder, work->merge.pool, &read, cut, err, chunks);
     mp_merge_column_fini(&work->merge, &read);
-    for (uint32_t i = 0; i < groups_of(work, unit) && !code; i++)
-        work->merge.held += mp_parquet_chunk_bytes(chunks[i]);
     return code;
 }
 
@@ -221,7 +219,6 @@ static enum mp_code write_unit(struct work *work, const struct mp_merge_unit *un
     for (uint32_t group = first_group; group < first_group + groups_of(work, unit); group++)
         for (uint32_t column = 0; column < work->column_count && !code; column++)
             code = mp_parquet_chunk_write(work->chunks[column][group], output, err);
-    work->merge.held = 0;
     return code;
 }
 
@@ -248,6 +245,20 @@ static enum mp_code merge_unit(struct work *work, const struct mp_merge_unit *un
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
+/* What the footer does not tell, such as NaNs and the bounds beside them. */
+static const struct mp_column_stats *copy_stats(struct mp_arena *arena,
+                                                const struct mp_parquet_file *file)
+{
+    struct mp_column_stats *stats = mp_arena_take(arena, file->stats_count * sizeof(*stats));
+
+    for (uint32_t i = 0; i < file->stats_count; i++) {
+        stats[i] = file->stats[i];
+        stats[i].min = mp_arena_str(arena, stats[i].min);
+        stats[i].max = mp_arena_str(arena, stats[i].max);
+    }
+    return stats;
+}
+
 static enum mp_code write_footer(struct work *work, const struct mp_parquet_output *output,
                                  struct mp_err *err, struct mp_parquet_merged *ret)
 {
@@ -261,6 +272,7 @@ static enum mp_code write_footer(struct work *work, const struct mp_parquet_outp
         footer = mp_arena_str(work->arena, mp_str_n(tail.data + tail.size - MP_PARQUET_TAIL_BYTES -
                                                         file->footer_bytes,
                                                     file->footer_bytes));
+        ret->stats = copy_stats(work->arena, file);
         ret->rows = file->rows;
         ret->bytes = file->bytes;
         code = mp_parquet_footer_read(work->arena, footer, file->bytes, err, &ret->footer);

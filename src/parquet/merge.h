@@ -57,6 +57,7 @@ struct mp_parquet_merge_options {
 
 struct mp_parquet_merged {
     const struct mp_parquet_footer *footer; /* of the new file, read back; NULL: no row is left */
+    const struct mp_column_stats *stats;    /* one a column, in the arena; then the row ids */
     uint64_t rows, bytes;
 };
 

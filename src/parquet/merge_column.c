@@ -164,7 +164,7 @@ static enum mp_code add_batch(struct build *build, const struct mp_parquet_batch
 
 static enum mp_code check_bytes(const struct mp_merge *merge, struct mp_err *err)
 {
-    uint64_t bytes = mp_segment_pool_bytes(merge->pool) + merge->held;
+    uint64_t bytes = mp_segment_pool_bytes(merge->pool);
 
     if (bytes > merge->bytes_max)
         return mp_err_set(err, MP_FULL, "%llu bytes are needed at once, at most %llu may be",
@@ -180,9 +180,9 @@ static enum mp_code read_span(struct build *build, const struct mp_merge_span *s
     struct mp_parquet_reader *reader = build->merge->reader;
     struct mp_parquet_batch batch;
     uint64_t row = span->first_row;
-    enum mp_code code = mp_parquet_reader_open(
-        reader, footer, span->group, (uint32_t)leaf,
-        mp_str_n(build->input->bytes.data + chunk->start, (size_t)chunk->bytes), err);
+    enum mp_code code =
+        mp_parquet_reader_open(reader, footer, span->group, (uint32_t)leaf,
+                               mp_parquet_chunk_in(build->input->bytes, chunk), err);
 
     do {
         if (!code)

@@ -46,7 +46,6 @@ struct mp_merge {
     const struct mp_parquet_merge_options *options;
     struct mp_segment_pool *pool;
     struct mp_parquet_reader *reader;
-    uint64_t held; /* compressed bytes that wait */
     uint64_t bytes_max;
     uint32_t fault; /* the input that is being read; UINT32_MAX: none */
 };

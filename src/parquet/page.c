@@ -1,4 +1,4 @@
-/* parquet/page.c - a page: its body through the codec, its header in front, in memory of its size.
+/* parquet/page.c - a page: its body through the codec, and its header.
  *
  * Data pages are V1: levels and values are compressed together, so values are copied behind their
  * levels first. V2 leaves the levels out and would save that copy, 2 % of the codec's time; V1 is
@@ -13,8 +13,6 @@
 #include <lz4.h>
 #include <snappy-c.h>
 #include <zstd.h>
-
-#define HEADER_BYTES_MAX 64u
 
 int mp_codec_number(uint8_t codec)
 {
@@ -47,19 +45,19 @@ static size_t packed_max(uint8_t codec, size_t size)
 /* Gives the bytes of the packed body, 0 where the codec failed. */
 static size_t pack(struct mp_parquet_encoder *encoder, struct mp_str body)
 {
-    size_t size = encoder->packed_capacity;
+    size_t size = encoder->body_capacity;
 
-    switch (encoder->options.codec) {
+    switch (encoder->codec) {
     case MP_CODEC_SNAPPY:
-        if (snappy_compress(body.data, body.size, encoder->packed, &size) != SNAPPY_OK)
+        if (snappy_compress(body.data, body.size, encoder->body, &size) != SNAPPY_OK)
             size = 0;
         return size;
     case MP_CODEC_ZSTD:
-        size = ZSTD_compress2(encoder->zstd, encoder->packed, size, body.data, body.size);
+        size = ZSTD_compress2(encoder->zstd, encoder->body, size, body.data, body.size);
         return ZSTD_isError(size) ? 0 : size;
     case MP_CODEC_LZ4_RAW:
         size = size < INT32_MAX ? size : INT32_MAX;
-        return (size_t)LZ4_compress_default(body.data, encoder->packed, (int)body.size, (int)size);
+        return (size_t)LZ4_compress_default(body.data, encoder->body, (int)body.size, (int)size);
     default:
         return 0;
     }
@@ -91,11 +89,11 @@ static enum mp_code too_large(size_t size, struct mp_err *err)
     return mp_err_set(err, MP_BAD_DATA, "a page of %zu bytes, at most 2147483647 fit", size);
 }
 
-enum mp_code mp_page_write(struct mp_parquet_encoder *encoder, const struct mp_page_head *head,
-                           struct mp_str body, struct mp_err *err, struct mp_piece *ret)
+enum mp_code mp_page_pack(struct mp_parquet_encoder *encoder, const struct mp_page_head *head,
+                          struct mp_str body, struct mp_err *err, struct mp_packed_page *ret)
 {
-    uint8_t codec = encoder->options.codec;
-    struct mp_buf header = MP_BUF_INIT(HEADER_BYTES_MAX);
+    uint8_t codec = encoder->codec;
+    struct mp_buf header = MP_BUF_INIT(MP_PAGE_HEAD_MAX);
     struct mp_str packed = body;
     enum mp_code code = MP_OK;
     size_t max, total;
@@ -106,8 +104,8 @@ enum mp_code mp_page_write(struct mp_parquet_encoder *encoder, const struct mp_p
         max = packed_max(codec, body.size);
         if (!max)
             return too_large(body.size, err);
-        encoder->packed = mp_scratch_grow(encoder->packed, &encoder->packed_capacity, max, 1);
-        packed = mp_str_n(encoder->packed, pack(encoder, body));
+        encoder->body = mp_scratch_grow(encoder->body, &encoder->body_capacity, max, 1);
+        packed = mp_str_n(encoder->body, pack(encoder, body));
         if (!packed.size)
             return mp_err_set(err, MP_BAD_DATA, "the codec failed on %zu bytes", body.size);
     }
@@ -117,11 +115,8 @@ enum mp_code mp_page_write(struct mp_parquet_encoder *encoder, const struct mp_p
         code = too_large(total, err);
         goto out;
     }
-    ret->data = mp_realloc(NULL, total);
-    ret->size = (uint32_t)total;
-    memcpy(ret->data, header.data, header.size);
-    memcpy(ret->data + header.size, packed.data, packed.size);
-    encoder->raw_bytes += header.size + body.size;
+    memcpy(encoder->head, header.data, header.size);
+    *ret = (struct mp_packed_page){mp_str_n(encoder->head, header.size), packed, (uint32_t)total};
 out:
     mp_buf_fini(&header);
     return code;

@@ -5,8 +5,11 @@
  *     plain    values side by side in a page buffer
  *     stats    smallest and largest value, and bounds that may stand for them
  *     rle      definition levels and dictionary indices
- *     page     levels + values -> codec -> one exact piece of memory with its header
+ *     page     levels + values -> codec -> header and packed body
+ *     packed   those of all chunks of a column, in segments of the pool
  *     encode   a column -> chunks: which encoding, where pages end
+ *     levels   definition levels of a leaf inside groups
+ *     variant  a VARIANT: rows of another column -> the leaves of a group
  *     index    ColumnIndex and OffsetIndex of a chunk
  *     layout   our types -> physical, logical and converted types
  *     thrift   the compact protocol, writing only
@@ -19,7 +22,9 @@
 #ifndef MP_PARQUET_PARQUET_PRIV_H
 #define MP_PARQUET_PARQUET_PRIV_H
 
+#include "base/arena.h"
 #include "base/buf.h"
+#include "parquet/footer.h"
 #include "parquet/writer.h"
 
 #include <assert.h>
@@ -61,9 +66,18 @@ struct mp_layout {
 /* The type must be one that can be written (neither NONE nor OTHER). */
 struct mp_layout mp_layout_of(struct mp_type type);
 
+/* What a SchemaElement says. */
+struct mp_schema_element {
+    struct mp_str name;
+    struct mp_type type; /* of a group: VARIANT, or NONE */
+    enum mp_parquet_repetition repetition;
+    uint32_t children; /* 0: a leaf */
+    int32_t field_id;  /* 0: none, which things inside a VARIANT have not */
+};
+
 struct mp_thrift;
-/* Writes the SchemaElement of a leaf as one element of a list. */
-void mp_layout_schema_element(struct mp_thrift *thrift, const struct mp_parquet_field *field);
+/* Writes a SchemaElement as one element of a list. */
+void mp_layout_schema_element(struct mp_thrift *thrift, const struct mp_schema_element *element);
 
 /* ---- thrift ---------------------------------------------------------------------------------- */
 
@@ -204,7 +218,7 @@ int mp_order_compare(struct mp_layout layout, struct mp_str a, struct mp_str b);
 
 #define MP_PAGE_ROWS_MAX 20480u /* rows of a page; a multiple of 64 */
 #define MP_PAGE_WORDS    (MP_PAGE_ROWS_MAX / 64)
-#define MP_LEVELS_ROOM   4096u /* in front of a page's values, for its levels */
+#define MP_LEVELS_ROOM   8192u /* in front of a page's values, for its levels */
 #define MP_BATCH         256u
 
 struct mp_cursor {
@@ -333,12 +347,6 @@ bool mp_dict_add(struct mp_dict *dict, struct mp_source *source, uint32_t count,
 
 /* ---- page ------------------------------------------------------------------------------------ */
 
-/* Bytes that stand in the file as they are. */
-struct mp_piece {
-    char *data; /* exact size, own allocation */
-    uint32_t size;
-};
-
 enum mp_page_kind { MP_PAGE_DATA = 0, MP_PAGE_DICTIONARY = 2 };
 
 /* Parquet's enum Encoding. */
@@ -350,43 +358,101 @@ struct mp_page_head {
     uint32_t count; /* values, nulls included; entries of a dictionary */
 };
 
-/* Compresses a body and puts its header in front. MP_BAD_DATA: too large for a page. */
-enum mp_code mp_page_write(struct mp_parquet_encoder *encoder, const struct mp_page_head *head,
-                           struct mp_str body, struct mp_err *err, struct mp_piece *ret);
+#define MP_PAGE_HEAD_MAX 64u /* bytes of a page's header */
+
+/* A page as it stands in the file: its header, then its body. */
+struct mp_packed_page {
+    struct mp_str head, body;
+    uint32_t bytes; /* of both */
+};
+
+/* Compresses a body and makes its header; lends both until the next call (and the body itself where
+ * there is no codec). MP_BAD_DATA: too large for a page. */
+enum mp_code mp_page_pack(struct mp_parquet_encoder *encoder, const struct mp_page_head *head,
+                          struct mp_str body, struct mp_err *err, struct mp_packed_page *ret);
+
+/* ---- packed ---------------------------------------------------------------------------------- */
+
+/* Held by the encoder while it adds, and by every chunk that lies in it. */
+struct mp_packed {
+    struct mp_segment_pool *pool;
+    struct mp_segment_list list;
+    uint32_t holders;
+};
+
+/* Gives one to its first holder. */
+struct mp_packed *mp_packed_new(struct mp_segment_pool *pool);
+/* One holder less; the last one's segments go back. No-op on NULL. */
+void mp_packed_drop(struct mp_packed *packed);
+/* Copies bytes behind all that was added. */
+void mp_packed_add(struct mp_packed *packed, struct mp_str bytes);
+/* Where the next bytes will lie, or behind the last ones. */
+struct mp_cursor mp_packed_end(const struct mp_packed *packed);
+/* Gives the number of parts in which all that was added since `from` lies, and the parts, an
+ * allocation of the caller, who has become a holder. */
+uint32_t mp_packed_since(struct mp_packed *packed, struct mp_cursor from, struct mp_str **ret);
 
 /* ---- encode ---------------------------------------------------------------------------------- */
 
 /* A data page that was written. */
 struct mp_page_record {
-    struct mp_piece piece;
+    uint32_t bytes; /* in the file, with the header */
     uint32_t rows, nulls, nans;
     bool bounds_lost; /* no bound of MP_BOUND_PAGE_MAX bytes can be made */
     uint8_t sizes[2];
     char bounds[2][MP_BOUND_PAGE_MAX];
 };
 
+/* The leaves of a VARIANT, in the order of the schema: metadata, value, and of each field that is
+ * stored apart its value and its typed value. */
+struct mp_parquet_group {
+    struct mp_variant_shape shape; /* its fields and their names are the group's own */
+    struct mp_arena arena;
+    uint32_t count; /* 2 + 2 * shape.count */
+    struct mp_parquet_chunk **leaves;
+};
+
 struct mp_parquet_chunk {
+    struct mp_parquet_group *group; /* a VARIANT: then only type, rows, nulls and bytes are set */
     struct mp_type type;
     uint8_t codec;
     uint32_t rows, nulls;
     uint64_t nans;
-    struct mp_piece dictionary; /* size 0: none */
-    struct mp_piece *pages;
-    uint32_t *page_rows; /* rows of each page */
+    struct mp_packed *packed; /* what holds its pages */
+    struct mp_str *parts;     /* their bytes: the dictionary's, then those of all data pages */
+    uint32_t part_count;
+    uint32_t dictionary_bytes; /* 0: none */
+    uint32_t *page_bytes;      /* of each data page */
+    uint32_t *page_rows;
     uint32_t page_count;
     uint64_t raw_bytes, bytes; /* with page headers, before and after compression */
     struct mp_extremes extremes;
     struct mp_buf column_index; /* size 0: none can be made */
 };
 
+/* A row's definition level says how many of the optional things around a value are there. For a
+ * leaf at the top that is its validity bit; inside groups it is what `around` says of the row, held
+ * to `groups`, and one more for the value. */
+struct mp_nest {
+    const uint8_t *around; /* per row of the chunk; NULL: a leaf at the top */
+    uint32_t groups;       /* optional groups around the leaf */
+};
+
+/* Writes the levels of rows from..from + count - 1; bits are their validity. Gives the bytes. */
+size_t mp_levels_write(const struct mp_nest *nest, const uint64_t *bits, uint32_t from,
+                       uint32_t count, uint32_t *scratch, uint8_t *ret);
+
 struct mp_parquet_encoder {
     struct mp_parquet_options options; /* with every default filled in */
     struct mp_source source;
     struct mp_dict dict;
     struct mp_page page;
-    char *packed; /* what the codec makes */
-    size_t packed_capacity;
-    void *zstd; /* ZSTD_CCtx */
+    char *body; /* what the codec makes */
+    size_t body_capacity;
+    char head[MP_PAGE_HEAD_MAX];
+    void *zstd;            /* ZSTD_CCtx */
+    struct mp_packed *out; /* of the column being encoded */
+    uint8_t codec;         /* of the pages to come; the chunk at hand may do without */
     /* the chunk being made */
     struct mp_page_record *records;
     size_t records_capacity;
@@ -394,10 +460,16 @@ struct mp_parquet_encoder {
     uint64_t raw_bytes;
     struct mp_extremes extremes;
     char extreme_bytes[2][MP_STATS_TEXT_MAX];
+    struct mp_nest nest;
+    uint32_t *levels; /* [MP_PAGE_ROWS_MAX], for leaves inside groups; NULL: none came yet */
+    struct mp_variant *variant; /* NULL: none was made yet */
 };
 
 /* Parquet's enum CompressionCodec. */
 int mp_codec_number(uint8_t codec);
+
+/* No-op on NULL; frees its leaves too. */
+void mp_parquet_group_free(struct mp_parquet_group *group);
 
 /* Makes room for `need` elements; what was there is kept. */
 void *mp_scratch_grow(void *memory, size_t *capacity, size_t need, size_t element_bytes);

@@ -47,6 +47,13 @@ enum mp_code mp_parquet_reader_check(const struct mp_parquet_footer *footer, uin
 enum mp_code mp_parquet_reader_open(struct mp_parquet_reader *reader,
                                     const struct mp_parquet_footer *footer, uint32_t group,
                                     uint32_t leaf, struct mp_str chunk, struct mp_err *err);
+/* A chunk's bytes in its file, as open wants them. Where it has none it says nothing of a place. */
+static inline struct mp_str mp_parquet_chunk_in(struct mp_str file,
+                                                const struct mp_parquet_column_chunk *chunk)
+{
+    return chunk->bytes ? mp_str_n(file.data + chunk->start, (size_t)chunk->bytes)
+                        : mp_str_n(file.data, 0);
+}
 /* Gives the next rows, at most MP_PARQUET_BATCH_ROWS. */
 enum mp_code mp_parquet_reader_next(struct mp_parquet_reader *reader, struct mp_err *err,
                                     struct mp_parquet_batch *ret);

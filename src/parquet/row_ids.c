@@ -51,24 +51,25 @@ enum mp_code mp_row_ids_write(const struct mp_join *join, struct mp_parquet_enco
 {
     char *room = mp_alloc(LEVELS_BYTES + (size_t)PAGE_ROWS * 8);
     struct mp_row_ids made = {.first = first};
-    uint64_t raw_before = encoder->raw_bytes;
     enum mp_code code = MP_OK;
 
     for (uint32_t row = 0; row < rows && !code; row += PAGE_ROWS) {
         uint32_t count = rows - row < PAGE_ROWS ? rows - row : PAGE_ROWS;
         struct mp_page_head head = {MP_PAGE_DATA, MP_ENCODING_PLAIN, count};
         size_t size = put_page(join, room, first + row, count);
-        struct mp_piece piece;
+        struct mp_packed_page page;
 
-        code = mp_page_write(encoder, &head, mp_str_n(room, size), err, &piece);
+        code = mp_page_pack(encoder, &head, mp_str_n(room, size), err, &page);
+        if (!code)
+            code = output->write(output->context, page.head, err);
+        if (!code)
+            code = output->write(output->context, page.body, err);
         if (code)
             break;
-        code = output->write(output->context, mp_str_n(piece.data, piece.size), err);
-        made.bytes += piece.size;
+        made.raw_bytes += page.head.size + size;
+        made.bytes += page.bytes;
         made.page_count++;
-        mp_free(piece.data);
     }
-    made.raw_bytes = encoder->raw_bytes - raw_before;
     if (!code)
         *ret = made;
     mp_free(room);

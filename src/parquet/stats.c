@@ -14,6 +14,8 @@
  */
 #include "parquet/parquet_priv.h"
 
+#include "base/utf8.h"
+
 enum { ALIKE_MAX = 64 }; /* bytes that mp_bounds_add_text is willing to compare */
 
 /* ---- values side by side --------------------------------------------------------------------- */
@@ -316,50 +318,18 @@ static uint32_t last_code_point(const char *text, uint32_t size)
     return size;
 }
 
-/* Bytes of a code point by its first byte; 0: none begins so. (RFC 3629, section 3) */
-static uint32_t code_point_bytes(unsigned char first)
-{
-    return first < 0x80   ? 1
-           : first < 0xc2 ? 0
-           : first < 0xe0 ? 2
-           : first < 0xf0 ? 3
-           : first < 0xf5 ? 4
-                          : 0;
-}
-
-static uint32_t decode(const char *text, uint32_t bytes)
-{
-    static const unsigned char mask[5] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-    uint32_t point = (unsigned char)text[0] & mask[bytes];
-
-    for (uint32_t i = 1; i < bytes; i++)
-        point = point << 6 | ((unsigned char)text[i] & 0x3f);
-    return point;
-}
-
-static uint32_t encode(uint32_t point, char *ret)
-{
-    static const unsigned char lead[5] = {0, 0x00, 0xc0, 0xe0, 0xf0};
-    uint32_t bytes = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
-
-    for (uint32_t i = bytes - 1; i > 0; i--, point >>= 6)
-        ret[i] = (char)(0x80 | (point & 0x3f));
-    ret[0] = (char)(lead[bytes] | point);
-    return bytes;
-}
-
 /* The longest prefix of whole code points in the first `size` bytes of a longer text. */
 static bool cut_utf8(const char *text, uint32_t size, uint32_t *ret)
 {
-    uint32_t at = last_code_point(text, size);
-    uint32_t bytes;
+    uint32_t at = last_code_point(text, size), point;
+    size_t bytes;
 
     if (at == size)
         return false;
-    bytes = code_point_bytes((unsigned char)text[at]);
-    if (!bytes || at + bytes < size)
+    bytes = mp_utf8_read(mp_str_n(text + at, size - at), &point);
+    if (bytes && at + bytes < size)
         return false;
-    *ret = at + bytes == size ? size : at;
+    *ret = bytes ? size : at;
     return true;
 }
 
@@ -367,21 +337,20 @@ static bool cut_utf8(const char *text, uint32_t size, uint32_t *ret)
 static bool raise_utf8(char *text, uint32_t size, uint32_t max, uint32_t *ret)
 {
     while (size) {
-        uint32_t at = last_code_point(text, size);
-        uint32_t bytes = at < size ? code_point_bytes((unsigned char)text[at]) : 0;
-        uint32_t point;
+        uint32_t at = last_code_point(text, size), point;
+        size_t bytes = mp_utf8_read(mp_str_n(text + at, size - at), &point);
         char raised[4];
 
         if (!bytes || at + bytes != size)
             return false;
-        point = decode(text + at, bytes) + 1;
+        point++;
         if (point >= 0xd800 && point < 0xe000)
             point = 0xe000; /* surrogates are no code points of UTF-8 */
         if (point <= 0x10ffff) {
-            bytes = encode(point, raised);
+            bytes = mp_utf8_write(point, raised);
             if (at + bytes <= max) {
                 memcpy(text + at, raised, bytes);
-                *ret = at + bytes;
+                *ret = at + (uint32_t)bytes;
                 return true;
             }
         }

@@ -3,15 +3,17 @@
  * A batch is cut into files (one per partition tuple), a file into row groups; every column of the
  * batch is one job, for all files at once, so that its memory can go back when the job is done:
  *
- *     cut -> for each column, on any thread: mp_parquet_encode -> for each file:
- * mp_parquet_file_new
+ *     cut -> for each column, on any thread: mp_parquet_encode, for a VARIANT
+ * mp_parquet_encode_variant -> for each file: mp_parquet_file_new
  *
  * The compressed chunks outlive the file that was made from them, so a footer can be made again
  * with other names or field ids (mp_parquet_file_new is cheap) without encoding again.
  *
  * Memory   encode takes the column's segments and gives each back to the pool as soon as no file
- *          needs it any more. Chunks own their bytes. A file borrows its chunks.
- * Threads  an encoder belongs to one thread at a time; chunks may be read by all.
+ *          needs it any more. Chunks lie in segments of the same pool, which the last chunk of a
+ *          column gives back when it is freed. A file borrows its chunks.
+ * Threads  an encoder belongs to one thread at a time; chunks may be read by all, and those of one
+ *          column are freed by one thread at a time.
  * After    Apache Parquet format 2.10: Encodings, Data Pages, Page Index, Column Order, Logical
  *          Types.
  */
@@ -21,6 +23,7 @@
 #include "base/err.h"
 #include "base/segment.h"
 #include "column/column.h"
+#include "column/variant.h"
 #include "parquet/stats.h"
 
 enum mp_codec { MP_CODEC_NONE, MP_CODEC_SNAPPY, MP_CODEC_ZSTD, MP_CODEC_LZ4_RAW };
@@ -28,7 +31,7 @@ enum mp_codec { MP_CODEC_NONE, MP_CODEC_SNAPPY, MP_CODEC_ZSTD, MP_CODEC_LZ4_RAW 
 struct mp_parquet_options {
     enum mp_codec codec;
     int level;                     /* zstd; 0: 1 */
-    uint32_t page_bytes;           /* raw bytes of a data page, about; 0: 1 MiB */
+    uint32_t page_bytes;           /* raw bytes of a data page, about; 0: 1 MiB, zstd 2 MiB */
     uint32_t dictionary_bytes_max; /* a larger dictionary falls back to PLAIN; 0: 1 MiB */
     bool no_dictionary;
 };
@@ -61,6 +64,27 @@ void mp_parquet_encoder_free(struct mp_parquet_encoder *encoder);
 enum mp_code mp_parquet_encode(struct mp_parquet_encoder *encoder, struct mp_segment_pool *pool,
                                struct mp_column *column, const struct mp_parquet_cut *cut,
                                struct mp_err *err, struct mp_parquet_chunk **ret);
+/* How a VARIANT is made of another column. */
+struct mp_parquet_variant_options {
+    struct mp_variant_allow apart; /* members that may be stored apart, see column/variant.h */
+    uint32_t apart_max;            /* at most so many of them; 0: none at all */
+};
+
+struct mp_parquet_variant_counts {
+    uint64_t unfit;   /* values that are no JSON that a VARIANT can hold: null in it */
+    uint64_t rounded; /* values with an integer of more than 38 digits, now a double */
+};
+
+/* Encodes the VARIANT that is made of source's values: of text that is JSON its value, of numbers
+ * and booleans the same, of other types a string of their text. Leaves source as it is: it is
+ * encoded afterwards. The rest is as above; adds to *counts. One shape, taken from a sample of
+ * the rows, holds for all files. */
+enum mp_code mp_parquet_encode_variant(struct mp_parquet_encoder *encoder,
+                                       struct mp_segment_pool *pool, const struct mp_column *source,
+                                       const struct mp_parquet_cut *cut,
+                                       const struct mp_parquet_variant_options *options,
+                                       struct mp_err *err, struct mp_parquet_chunk **ret,
+                                       struct mp_parquet_variant_counts *counts);
 /* Compressed bytes of a chunk. */
 uint64_t mp_parquet_chunk_bytes(const struct mp_parquet_chunk *chunk);
 
@@ -71,7 +95,7 @@ struct mp_parquet_output {
 };
 
 /* Writes the chunk's bytes and lets go of them; what a footer says of the chunk stays. A file of
- * such chunks has pieces without data (NULL) in their places. */
+ * such chunks has no pieces in their places. */
 enum mp_code mp_parquet_chunk_write(struct mp_parquet_chunk *chunk,
                                     const struct mp_parquet_output *output, struct mp_err *err);
 /* No-op on NULL. */

@@ -20,7 +20,7 @@ static struct mp_plan plan_of(const struct mp_publish *publish, const int32_t *m
     const struct mp_job *job = publish->job;
     const struct mp_lake_table *table = job->tables[MP_JOB_MAIN].table;
     struct mp_plan plan = {
-        .seconds = mp_now_wall_us(publish->p->world.env) / 1000000,
+        .seconds = publish->began_wall_us / 1000000, /* the same in every attempt */
         .members = members,
         .member_count = job->range_count,
     };

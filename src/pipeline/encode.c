@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-#define GROUP_RAW_BYTES (UINT64_C(128) << 20) /* raw bytes of a row group */
+#define GROUP_RAW_BYTES (UINT64_C(128) << 20) /* raw bytes of a row group, at most */
 
 struct encode {
     struct mp_pipeline *p;
@@ -12,41 +12,99 @@ struct encode {
     struct mp_column *columns;
     struct mp_parquet_chunk **chunks; /* [column][groups of all files] */
     uint32_t groups;
-    pthread_mutex_t lock; /* guards the rest */
+    const uint32_t *order; /* item -> column */
+    pthread_mutex_t lock;  /* guards the rest */
+    struct mp_parquet_variant_counts variant;
     enum mp_code code;
     struct mp_err err; /* of the first column that failed */
 };
 
-static void encode_column(void *self, uint32_t worker, uint32_t item)
+static void encode_failed(struct encode *encode, const struct mp_column *column, enum mp_code code,
+                          struct mp_err *err)
 {
-    struct encode *encode = self;
-    struct mp_parquet_chunk **chunks = encode->chunks + (size_t)item * encode->groups;
-    struct mp_err err;
-    enum mp_code code = mp_parquet_encode(encode->p->encoders[worker], encode->p->pool,
-                                          &encode->columns[item], encode->cut, &err, chunks);
+    mp_err_add(err, "column \"%.*s\"", MP_STR_ARG(column->name));
+    pthread_mutex_lock(&encode->lock);
+    if (!encode->code) {
+        encode->code = code;
+        encode->err = *err;
+    }
+    pthread_mutex_unlock(&encode->lock);
+}
+
+static struct mp_parquet_chunk **chunks_of(const struct encode *encode,
+                                           const struct mp_column *column)
+{
+    return encode->chunks + (size_t)(column - encode->columns) * encode->groups;
+}
+
+static void count_bytes(struct encode *encode, const struct mp_column *column)
+{
+    struct mp_parquet_chunk **chunks = chunks_of(encode, column);
     uint64_t bytes = 0;
 
-    if (code) {
-        mp_err_add(&err, "column \"%.*s\"", MP_STR_ARG(encode->columns[item].name));
-        pthread_mutex_lock(&encode->lock);
-        if (!encode->code) {
-            encode->code = code;
-            encode->err = err;
-        }
-        pthread_mutex_unlock(&encode->lock);
-        return;
-    }
     for (uint32_t i = 0; i < encode->groups; i++)
         bytes += mp_parquet_chunk_bytes(chunks[i]);
     atomic_fetch_add(&encode->p->compressed_bytes, bytes);
 }
 
+/* The VARIANT that is made of the column's values, which stay for the column itself. */
+static enum mp_code encode_companion(struct encode *encode, uint32_t worker,
+                                     const struct mp_column *column, struct mp_err *err)
+{
+    struct mp_parquet_variant_counts counts = {0};
+    enum mp_code code = mp_parquet_encode_variant(
+        encode->p->encoders[worker], encode->p->pool, column, encode->cut,
+        &encode->p->options.variant, err, chunks_of(encode, column->companion), &counts);
+
+    if (code)
+        return code;
+    count_bytes(encode, column->companion);
+    pthread_mutex_lock(&encode->lock);
+    encode->variant.unfit += counts.unfit;
+    encode->variant.rounded += counts.rounded;
+    pthread_mutex_unlock(&encode->lock);
+    return MP_OK;
+}
+
+static void encode_column(void *self, uint32_t worker, uint32_t item)
+{
+    struct encode *encode = self;
+    struct mp_column *column = &encode->columns[encode->order[item]];
+    enum mp_code code = MP_OK;
+    struct mp_err err;
+
+    if (column->companion)
+        code = encode_companion(encode, worker, column, &err);
+    if (!code)
+        code = mp_parquet_encode(encode->p->encoders[worker], encode->p->pool, column, encode->cut,
+                                 &err, chunks_of(encode, column));
+    if (code)
+        encode_failed(encode, column, code, &err);
+    else
+        count_bytes(encode, column);
+}
+
+/* The columns in the order in which they begin: those with companions take longest. A VARIANT is
+ * its source's work. Gives their number. */
+static uint32_t begin_order(const struct mp_column *columns, uint32_t count, uint32_t *ret)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        if (columns[i].companion)
+            ret[n++] = i;
+    for (uint32_t i = 0; i < count; i++)
+        if (!columns[i].companion && columns[i].type.id != MP_TYPE_VARIANT)
+            ret[n++] = i;
+    return n;
+}
+
 static uint32_t rows_per_group(const struct mp_batch *batch)
 {
     uint64_t rows = mp_batch_rows(batch), raw = mp_batch_bytes(batch);
-    uint64_t fitting = raw > GROUP_RAW_BYTES ? rows * GROUP_RAW_BYTES / raw : rows;
+    uint64_t groups = raw / GROUP_RAW_BYTES + 1;
 
-    return fitting ? (uint32_t)fitting : 1;
+    return (uint32_t)((rows + groups - 1) / groups);
 }
 
 /* Puts each file's footer around its chunks, and gives it a key. */
@@ -94,7 +152,8 @@ static void list_stats(struct mp_job_table *table, const struct mp_column *colum
 
     for (uint32_t i = 0; i < schema->column_count; i++) {
         const struct mp_live_column *live = &schema->columns[i];
-        bool present = live->type.id == MP_TYPE_OTHER;
+        bool present = live->type.id == MP_TYPE_OTHER ||
+                       (live->type.id == MP_TYPE_VARIANT && live->default_not_null);
 
         for (uint32_t c = 0; c < column_count && !present; c++)
             present = columns[c].field_id == live->field_id;
@@ -166,7 +225,7 @@ enum mp_code mp_encode(struct mp_pipeline *p, struct mp_job *job, struct mp_job_
     struct encode encode = {.p = p, .lock = PTHREAD_MUTEX_INITIALIZER};
     struct mp_parquet_cut cut = {.group_rows_max = rows_per_group(table->batch)};
     struct mp_schema schema;
-    uint32_t column_count;
+    uint32_t column_count, *order;
     enum mp_code code;
 
     encode.columns = mp_batch_columns(table->batch, &column_count);
@@ -189,12 +248,17 @@ enum mp_code mp_encode(struct mp_pipeline *p, struct mp_job *job, struct mp_job_
     table->chunks = mp_alloc_array(table->chunk_count, sizeof(*table->chunks));
     encode.cut = &cut;
     encode.chunks = table->chunks;
-    mp_workers_each(p->workers, column_count, encode_column, &encode);
+    order = mp_arena_take(&job->arena, column_count * sizeof(*order));
+    encode.order = order;
+    mp_workers_each(p->workers, begin_order(encode.columns, column_count, order), encode_column,
+                    &encode);
     if (encode.code) {
         if (err)
             *err = encode.err;
         return encode.code;
     }
+    job->variant.unfit += encode.variant.unfit;
+    job->variant.rounded += encode.variant.rounded;
     make_files(p, job->key, table, &cut, encode.columns, column_count, encode.groups);
     list_stats(table, encode.columns, column_count);
     for (uint32_t i = 0; i < table->cut.count; i++)

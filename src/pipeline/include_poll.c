@@ -132,10 +132,11 @@ static void take(struct mp_include_poll *p, const struct mp_include_list *served
     else
         mp_metric_set(p->metrics, MP_M_INCLUDE_VALUES_LAST_SUCCESS, NULL,
                       (double)mp_now_wall_us(p->env) / 1e6);
-    tell_changes(p, &changes);
-    set_gauges(p);
+    /* handed out before it is counted: who sees the count may rely on the list */
     if (p->options.authoritative && (changes.added_count || changes.removed_count))
         give(p);
+    tell_changes(p, &changes);
+    set_gauges(p);
     if (!reason)
         note(p, true, "");
 }

@@ -36,8 +36,7 @@ static uint64_t budget_bytes(const struct mp_pipeline *p)
 
 static uint64_t held_bytes(struct mp_pipeline *p)
 {
-    return mp_segment_pool_bytes(p->pool) + atomic_load(&p->compressed_bytes) +
-           mp_batch_own_bytes(p->batch);
+    return mp_segment_pool_bytes(p->pool) + mp_batch_own_bytes(p->batch);
 }
 
 struct mp_batch *mp_ingest_batch(struct mp_pipeline *p)
@@ -48,6 +47,8 @@ struct mp_batch *mp_ingest_batch(struct mp_pipeline *p)
         .pin_count = p->options.pin_count,
         .rescued_name = p->options.rescued_column,
         .inserted_at_name = MP_INSERTED_AT,
+        .companions = p->options.companions,
+        .companion_count = p->options.companion_count,
         .columns_max = p->options.columns_max,
         .fold_case = p->lake->driver->fold_case,
         .widen = p->lake->driver->fold_case, /* DuckLake widens, hoglake does not */
@@ -95,20 +96,25 @@ static int64_t published(struct mp_pipeline *p, const struct mp_part *part)
     return offset;
 }
 
-/* Lag by what the client has heard, also while nothing gets published. */
+/* Lag by what the client has heard, and age of what is published, also while nothing is. */
 static void set_lag(struct mp_pipeline *p)
 {
     for (uint32_t i = 0; i < p->part_count; i++) {
         struct mp_source_watermark mark = {.partition = p->parts[i].id};
+        int64_t published_ms;
 
         p->source->driver->watermarks_seen(p->source, &mark, 1);
         mp_status_lag(p, mark.partition, mark.high, published(p, &p->parts[i]));
+        pthread_mutex_lock(&p->lock);
+        published_ms = p->parts[i].published_ms;
+        pthread_mutex_unlock(&p->lock);
+        mp_status_freshness(p, mark.partition, published_ms);
     }
 }
 
 static void set_memory(struct mp_pipeline *p)
 {
-    mp_metric_set(p->world.metrics, MP_M_MEMORY, "columns", (double)mp_segment_pool_bytes(p->pool));
+    mp_metric_set(p->world.metrics, MP_M_MEMORY, "columns", (double)mp_status_column_bytes(p));
     mp_metric_set(p->world.metrics, MP_M_MEMORY, "compressed",
                   (double)atomic_load(&p->compressed_bytes));
     mp_metric_set(p->world.metrics, MP_M_MEMORY, "keys", (double)mp_json_key_bytes(p->json));
@@ -300,6 +306,20 @@ struct mp_job *mp_job_new(struct mp_pipeline *p, struct mp_part *parts, uint32_t
     return job;
 }
 
+/* Takes over what is new, now and then. Where the lake keeps no offsets a plan may have to be
+ * carried out for that, which publish must not be in the middle of. */
+static enum mp_code look_for_partitions(struct mp_pipeline *p, struct mp_err *err)
+{
+    uint64_t now = mp_now_mono_us(p->world.env);
+    enum mp_code code;
+
+    if (now - p->parts_asked_us <= (uint64_t)PARTS_MS * 1000 ||
+        (!p->lake->driver->offsets_in_lake && !publish_idle(p)))
+        return MP_OK;
+    code = mp_start_partitions(p, err);
+    return code && !err->retriable ? code : MP_OK;
+}
+
 /* Gives the batch to publish and makes the next one. *ret_rewound: what was taken was dropped, its
  * ranges are read again. */
 static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, bool *ret_rewound,
@@ -308,6 +328,8 @@ static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, bool *
     struct mp_job *job;
     enum mp_code code = wait_for(p, publish_idle, ret_rewound, err);
 
+    if (!code && !*ret_rewound && !p->lake->driver->offsets_in_lake)
+        code = look_for_partitions(p, err); /* publish may never be idle otherwise */
     if (code || *ret_rewound)
         return code;
     job = mp_job_new(p, p->parts, p->part_count, trigger);
@@ -432,7 +454,6 @@ static enum mp_code poll_once(struct mp_pipeline *p, uint64_t arrow_bytes, uint3
     struct mp_records records;
     enum mp_code code;
 
-    mp_keep_renew(p);
     code = p->source->driver->poll(p->source, poll_records(p, arrow_bytes), wait_ms, err, &records);
     if (code)
         return source_fault(p, err);
@@ -440,6 +461,7 @@ static enum mp_code poll_once(struct mp_pipeline *p, uint64_t arrow_bytes, uint3
         mp_retry_over(&p->source_retry);
         mp_health_part(p->world.health, MP_HEALTH_SOURCE, NULL);
     }
+    mp_keep_renew(p); /* after the wait: what came later than a list is judged by it */
     take_records(p, &records);
     *ret_end = records.end && p->options.until_end;
     for (uint32_t i = 0; i < records.lost_count && !code; i++)
@@ -462,11 +484,9 @@ static enum mp_code turn(struct mp_pipeline *p, bool *ret_end, struct mp_err *er
         return code;
     if (trigger)
         return hand_over(p, trigger, &rewound, err);
-    if (now - p->parts_asked_us > (uint64_t)PARTS_MS * 1000) {
-        code = mp_start_partitions(p, err);
-        if (code && !err->retriable)
-            return code;
-    }
+    code = look_for_partitions(p, err);
+    if (code)
+        return code;
     if (held_bytes(p) > budget_bytes(p) && !publish_idle(p)) {
         serve(p);
         return MP_OK;

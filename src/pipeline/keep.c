@@ -1,8 +1,8 @@
 /* pipeline/keep.c - the keep filter in force, and the one that takes its place.
  *
- * Another thread leaves the next list under the lock; ingest takes it before a poll, so that all
- * records of one poll are judged alike and no record costs a lock. A list that is left before the
- * last one was taken replaces it.
+ * Another thread leaves the next list under the lock; ingest takes it between a poll and its
+ * records, so that those of one poll are judged alike and no record costs a lock. A list that is
+ * left before the last one was taken replaces it.
  */
 #include "base/mem.h"
 #include "pipeline/pipeline_priv.h"

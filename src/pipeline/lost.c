@@ -3,7 +3,8 @@
  * Where no partition of the topic has a stored offset, this is the first start, or the group is
  * gone (it expired, or was renamed) and what is in the table would be read into it again. The first
  * process of a new group stores where each partition begins before it reads, so a table that has
- * rows while the group has nothing tells the two apart.
+ * rows while the group has nothing tells the two apart. A source of one partition only (a file) is
+ * one of many that fill the table: it is lost only where the newest commits name it.
  */
 #include "base/mem.h"
 #include "pipeline/pipeline_priv.h"
@@ -84,7 +85,7 @@ enum mp_code mp_lost_offsets(struct mp_pipeline *p, const struct mp_source_offse
     pthread_mutex_unlock(&p->lake_lock);
     if (code == MP_NOT_FOUND)
         code = MP_OK;
-    else if (!code && rows)
+    else if (!code && (rows && (p->doors.open_whole_source || written.count)))
         code = mp_err_set(err, MP_REFUSED,
                           "no offset of topic %.*s is stored, but table %.*s has rows (its newest "
                           "commits name%s%.*s): reading on would double them; restore the offsets, "

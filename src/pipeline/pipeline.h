@@ -49,6 +49,9 @@ struct mp_pipeline_options {
     const struct mp_pin *pins;
     uint32_t pin_count;
     struct mp_str rescued_column; /* empty: off */
+    const struct mp_companion *companions;
+    uint32_t companion_count;
+    struct mp_parquet_variant_options variant; /* how companions are made */
     uint32_t columns_max;
     const struct mp_filter_options *keep, *drop; /* NULL: none */
     struct mp_str created_by;                    /* for Parquet footers */

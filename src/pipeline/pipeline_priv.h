@@ -24,6 +24,7 @@ struct mp_part {
     bool lost;            /* its position left the log; sought again, see ingest.c */
     int64_t start, next;  /* first offset not handed over; next to be taken */
     int64_t timestamp_ms; /* of the newest record taken */
+    int64_t published_ms; /* of the newest record published, -1: none yet; under the lock */
     int64_t epoch;        /* of our claim, for the mirror's marker */
     int64_t lowest,
         highest; /* of what was taken: its first and last record with a value; -1 none */
@@ -69,7 +70,9 @@ struct mp_job {
     uint64_t arrow_bytes, records, rows;
     uint64_t compressed_bytes;
     uint64_t rescued[MP_RESCUE_REASONS];
-    struct mp_misfit *misfits; /* of the main table */
+    uint32_t variant_keys;                    /* see mp_batch_variant_keys */
+    struct mp_parquet_variant_counts variant; /* of all companions */
+    struct mp_misfit *misfits;                /* of the main table */
     uint32_t misfit_count;
     struct mp_str refused_names[MP_BATCH_NAMES_KEPT];
     uint32_t refused_name_count; /* all of them */
@@ -89,6 +92,7 @@ struct mp_publish {
     struct mp_lake_result result;
     bool unsure; /* an earlier attempt of the commit may have landed */
     uint64_t began_us;
+    int64_t began_wall_us;
 };
 
 /* What publish answers; read and cleared by ingest. */
@@ -113,7 +117,7 @@ struct mp_pipeline {
     struct mp_json *json;
     struct mp_keep *keep; /* NULL: every record is kept */
     struct mp_filter *drop;
-    struct mp_part *parts; /* ascending ids */
+    struct mp_part *parts; /* ascending ids; the array changes under the lock only */
     uint32_t part_count;
     struct mp_batch *batch, *quarantine;
     uint64_t rewinds;        /* how often what was taken was dropped, to be read again */
@@ -141,9 +145,9 @@ struct mp_pipeline {
     uint32_t refused_count;
     struct mp_arena live_arena; /* the table as last seen, for new batches */
     struct mp_schema live;
-    bool live_known;           /* there is a table */
-    uint64_t publish_moved_us; /* last sign of life of publish */
-    atomic_size_t compressed_bytes;
+    bool live_known;                /* there is a table */
+    uint64_t publish_moved_us;      /* last sign of life of publish */
+    atomic_size_t compressed_bytes; /* of chunks; they lie in the pool */
     struct mp_pipeline_counts counts;
     struct mp_status_flush {
         int64_t wall_us, snapshot;
@@ -204,7 +208,8 @@ struct mp_job *mp_job_new(struct mp_pipeline *p, struct mp_part *parts, uint32_t
 struct mp_keep *mp_keep_new(const struct mp_filter_options *options);
 /* No-op on NULL. */
 void mp_keep_free(struct mp_keep *keep);
-/* Puts the list in force that set_keep left; ingest's thread, between polls. */
+/* Puts the list in force that set_keep left; ingest's thread, between a poll and its
+ * records. */
 void mp_keep_renew(struct mp_pipeline *p);
 /* Adds the last poll's matches to the metrics; ingest's thread. */
 void mp_keep_count(struct mp_pipeline *p);
@@ -251,12 +256,17 @@ void mp_status_fault(struct mp_pipeline *p, const struct mp_err *err, const char
                      uint32_t wait_ms);
 void mp_status_flushed(const struct mp_publish *publish, double seconds);
 
+/* Bytes of the pool that hold columns, not compressed chunks. */
+size_t mp_status_column_bytes(struct mp_pipeline *p);
+/* Sets the age of a partition's newest published record; -1: there is none. */
+void mp_status_freshness(struct mp_pipeline *p, int32_t partition, int64_t published_ms);
+
 /* Sets a partition's lag: from what is published to the end of the log; high -1: not known. */
 void mp_status_lag(struct mp_pipeline *p, int32_t partition, int64_t high, int64_t published);
 
 /* pipeline.c */
 
-/* The partition of that id, if it is ours, else NULL; ingest's thread. */
+/* The partition of that id, if it is ours, else NULL; ingest's thread, or under the lock. */
 struct mp_part *mp_pipeline_part(struct mp_pipeline *p, int32_t id);
 /* Sets the marker by which our offsets in the source's store are known: epoch and next offset. */
 void mp_pipeline_mark(struct mp_arena *arena, struct mp_source_offset *offset, int64_t epoch);

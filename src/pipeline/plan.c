@@ -141,6 +141,16 @@ static bool read_key(struct mp_str *text, char ret[MP_LAKE_KEY_SIZE])
     return true;
 }
 
+static bool read_uuid(struct mp_str *text, struct mp_str *ret)
+{
+    if (!take_word(text, ' ', ret) || ret->size > UUID_BYTES_MAX)
+        return false;
+    for (size_t i = 0; i < ret->size; i++)
+        if (ret->data[i] <= ' ' || ret->data[i] > '~')
+            return false;
+    return true;
+}
+
 /* One run of members, appended to ret unless that is NULL. */
 static bool read_run(struct mp_str word, int64_t *last, uint32_t *count, int32_t *ret)
 {
@@ -202,10 +212,10 @@ enum mp_plan_kind mp_plan_read(struct mp_arena *arena, int32_t partition, struct
         return MP_PLAN_NONE;
     if (text.size > MP_PLAN_BYTES_MAX || !take_word(&text, ' ', &tag) ||
         !mp_str_eq(tag, MP_STR(TAG "1")) || !read_key(&text, plan.key) ||
-        !take_word(&text, ' ', &uuid) || uuid.size > UUID_BYTES_MAX ||
-        !read_number(&text, &plan.first) || !read_number(&text, &plan.next) ||
-        !read_offset(&text, &plan.lowest) || !read_offset(&text, &plan.highest) ||
-        !read_number(&text, &plan.seconds) || !read_members(text, &plan.member_count, NULL))
+        !read_uuid(&text, &uuid) || !read_number(&text, &plan.first) ||
+        !read_number(&text, &plan.next) || !read_offset(&text, &plan.lowest) ||
+        !read_offset(&text, &plan.highest) || !read_number(&text, &plan.seconds) ||
+        !read_members(text, &plan.member_count, NULL))
         return MP_PLAN_UNREADABLE;
     members = mp_arena_take(arena, plan.member_count * sizeof(*members));
     read_members(text, &plan.member_count, members);

@@ -25,7 +25,7 @@
 
 struct mp_plan {
     char key[MP_LAKE_KEY_SIZE];
-    struct mp_str uuid;                   /* of the table; no blanks, at most 64 bytes */
+    struct mp_str uuid;                   /* of the table; visible ASCII, at most 64 bytes */
     int64_t first, next, lowest, highest; /* of this partition, as in struct mp_lake_range */
     int64_t seconds;                      /* when it was made */
     const int32_t *members;               /* ascending */

@@ -135,6 +135,21 @@ out:
     return code;
 }
 
+/* Companions that this batch does without. */
+static void tell_refused(struct mp_pipeline *p, const struct mp_job_table *table)
+{
+    uint32_t count;
+    const struct mp_companion *first = mp_batch_companion_refused(table->batch, &count);
+
+    if (!first)
+        return;
+    mp_metric_add(p->world.metrics, MP_M_ERRORS, "schema", count);
+    mp_log(p->world.log, MP_LOG_WARN, logger,
+           "table %.*s: \"%.*s\" is no VARIANT column and cannot be made one; %u companions are"
+           " left out of a flush of %u rows",
+           MP_STR_ARG(table->name), MP_STR_ARG(first->name), count, mp_batch_rows(table->batch));
+}
+
 static enum mp_code bind_table(struct mp_pipeline *p, struct mp_job_table *table,
                                struct mp_err *err)
 {
@@ -154,6 +169,7 @@ static enum mp_code bind_table(struct mp_pipeline *p, struct mp_job_table *table
         if (round)
             plan.promote_count = 0; /* asked once: the table may say no */
         if (live && !plan.add_count && !plan.widen_count && !plan.promote_count) {
+            tell_refused(p, table);
             mp_batch_seal(table->batch, &live->schema, mp_now_wall_us(p->world.env));
             table->table = live;
             return MP_OK;
@@ -238,6 +254,7 @@ static void note_odd(struct mp_job *job, const struct mp_batch *batch)
 
     for (int i = 0; i < MP_RESCUE_REASONS; i++)
         job->rescued[i] = mp_batch_rescued(batch, (enum mp_rescue)i);
+    job->variant_keys = mp_batch_variant_keys(batch);
     for (uint32_t at = 0; mp_batch_misfit(batch, &at, &misfit);)
         count++;
     job->misfits = mp_arena_take(&job->arena, (count + 1) * sizeof(*job->misfits));
@@ -557,6 +574,7 @@ static struct mp_publish publish_of(struct mp_pipeline *p, struct mp_job *job)
                   .round_ms_max = p->options.flush_ms_max,
                   .round_since_us = now},
         .began_us = now,
+        .began_wall_us = mp_now_wall_us(p->world.env),
     };
 }
 

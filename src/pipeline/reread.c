@@ -121,6 +121,10 @@ static enum mp_code read_all(struct reread *reread, struct mp_err *err)
         }
         take(reread, &records);
         code = close_reached(reread, err);
+        if (!code && records.end && reread->open_count) {
+            mp_err_set(err, MP_NOT_FOUND, "the source ended before the plan's last record");
+            return MP_NOT_FOUND;
+        }
         if (records.count || reread->open_count != open)
             moved_us = mp_now_mono_us(p->world.env);
         else if (!code && mp_now_mono_us(p->world.env) - moved_us > IDLE_MS_MAX * UINT64_C(1000))

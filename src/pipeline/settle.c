@@ -106,6 +106,8 @@ static enum mp_code ask_table(struct settle *settle, struct mp_err *err, bool *r
 
     *ret = false;
     pthread_mutex_lock(&p->lake_lock);
+    if (p->lake->driver->refresh) /* a table made anew meanwhile must not pass for the plan's */
+        p->lake->driver->refresh(p->lake);
     for (size_t i = 0; i < 2 && names[i].size && !*ret && (!code || code == MP_NOT_FOUND); i++) {
         code = p->lake->driver->resolve(p->lake, names[i], err, &table);
         *ret = !code && mp_str_eq(table->uuid, settle->plan.uuid);

@@ -196,6 +196,7 @@ static void add_part(struct mp_pipeline *p, const struct takeover *t)
     uint32_t at = p->part_count;
     char label[16];
 
+    pthread_mutex_lock(&p->lock);
     p->parts = mp_realloc(p->parts, (p->part_count + 1) * sizeof(*p->parts));
     for (; at > 0 && p->parts[at - 1].id > t->id; at--)
         p->parts[at] = p->parts[at - 1];
@@ -206,9 +207,11 @@ static void add_part(struct mp_pipeline *p, const struct takeover *t)
         .start = t->next,
         .next = t->next,
         .timestamp_ms = -1,
+        .published_ms = -1,
         .epoch = t->lake.epoch + 1,
     };
     p->part_count++;
+    pthread_mutex_unlock(&p->lock);
     snprintf(label, sizeof(label), "%" PRId32, t->id);
     mp_metric_set(p->world.metrics, MP_M_LAST_COMMITTED_OFFSET, label, (double)t->next);
     mp_status_lag(p, t->id, t->log.high, t->next);

@@ -38,6 +38,24 @@ void mp_status_lag(struct mp_pipeline *p, int32_t partition, int64_t high, int64
                   (double)(high > published ? high - published : 0));
 }
 
+size_t mp_status_column_bytes(struct mp_pipeline *p)
+{
+    size_t packed = atomic_load(&p->compressed_bytes), all = mp_segment_pool_bytes(p->pool);
+
+    return all > packed ? all - packed : 0; /* less: chunks are just being freed */
+}
+
+void mp_status_freshness(struct mp_pipeline *p, int32_t partition, int64_t published_ms)
+{
+    char label[16];
+
+    if (published_ms < 0)
+        return;
+    snprintf(label, sizeof(label), "%" PRId32, partition);
+    mp_metric_set(p->world.metrics, MP_M_PARTITION_FRESHNESS, label,
+                  (double)(mp_now_wall_us(p->world.env) / 1000 - published_ms) / 1000);
+}
+
 static void count_rescued(struct mp_pipeline *p, const struct mp_job *job)
 {
     uint64_t total = 0;
@@ -52,6 +70,15 @@ static void count_rescued(struct mp_pipeline *p, const struct mp_job *job)
                mp_rescue_name((enum mp_rescue)i));
     }
     p->counts.rescued += total;
+}
+
+static void count_variants(struct mp_pipeline *p, const struct mp_job *job)
+{
+    mp_metric_add(p->world.metrics, MP_M_VARIANT_COMPANION_COLUMNS_DROPPED, NULL,
+                  job->variant_keys);
+    mp_metric_add(p->world.metrics, MP_M_VARIANT_VALUES_COERCED, NULL,
+                  (double)job->variant.rounded);
+    mp_metric_add(p->world.metrics, MP_M_VARIANT_VALUES_NULL, NULL, (double)job->variant.unfit);
 }
 
 /* What the Python program counts once a column and batch, we count once a column and flush: a pin
@@ -103,20 +130,20 @@ static void count_names(struct mp_pipeline *p, const struct mp_job *job)
                job->refused_name_count - MP_BATCH_NAMES_KEPT);
 }
 
+/* Under the lock. */
 static void count_ranges(struct mp_pipeline *p, const struct mp_job *job)
 {
-    int64_t now_ms = mp_now_wall_us(p->world.env) / 1000;
-
     for (uint32_t i = 0; i < job->range_count; i++) {
         struct mp_source_watermark mark = {.partition = job->ranges[i].partition};
+        struct mp_part *part = mp_pipeline_part(p, mark.partition);
         char label[16];
 
         snprintf(label, sizeof(label), "%" PRId32, job->ranges[i].partition);
         mp_metric_set(p->world.metrics, MP_M_LAST_COMMITTED_OFFSET, label,
                       (double)job->ranges[i].next);
-        if (job->newest_ms[i] >= 0)
-            mp_metric_set(p->world.metrics, MP_M_PARTITION_FRESHNESS, label,
-                          (double)(now_ms - job->newest_ms[i]) / 1000);
+        if (part && job->newest_ms[i] >= 0)
+            part->published_ms = job->newest_ms[i];
+        mp_status_freshness(p, mark.partition, job->newest_ms[i]);
         p->source->driver->watermarks_seen(p->source, &mark, 1);
         mp_status_lag(p, mark.partition, mark.high, job->ranges[i].next);
         p->counts.skipped += job->ranges[i].skipped;
@@ -138,6 +165,7 @@ void mp_status_flushed(const struct mp_publish *publish, double seconds)
     if (!job->settles) /* others' partitions may be among them */
         count_ranges(p, job);
     count_rescued(p, job);
+    count_variants(p, job);
     p->counts.rows += rows;
     p->counts.files += files;
     p->counts.parquet_bytes += job->compressed_bytes;
@@ -216,7 +244,7 @@ void mp_pipeline_print_status(struct mp_pipeline *p, struct mp_buf *ret)
                   p->counts.rescued, p->counts.json_bytes, p->counts.parquet_bytes, p->counts.files,
                   p->counts.flushes);
     mp_buf_printf(ret, ",\"memory_bytes\":{\"columns\":%zu,\"compressed\":%zu}",
-                  mp_segment_pool_bytes(p->pool), (size_t)atomic_load(&p->compressed_bytes));
+                  mp_status_column_bytes(p), (size_t)atomic_load(&p->compressed_bytes));
     mp_buf_add_c(ret, ",\"last_flushes\":[");
     flushes = p->flush_count < RING ? p->flush_count : RING;
     for (uint64_t i = 0; i < flushes; i++) {

@@ -233,6 +233,24 @@ static void spellings_of_one_column_fold(void)
     lines_close(&lines);
 }
 
+/* A key that only had nulls finds its column when another spelling has made one. */
+static void nulls_find_the_column_that_came_later(void)
+{
+    lines_open(&lines);
+    lines_add(&lines, "{\"Late\":null,\"n\":1}");
+    lines_add(&lines, "{\"Late\":null,\"n\":2}");
+    lines_add(&lines, "{\"late\":7}");
+    lines_add(&lines, "{\"Late\":null,\"n\":3}");
+    lines_add(&lines, "{\"late\":8,\"Late\":null}");
+    lines_add(&lines, "{\"Late\":9}");
+    lines_seal(&lines, true);
+    TYPES("n:int64 late:int64 _inserted_at:timestamptz _rescued_data:varchar");
+    VALUES("late", "~|~|7|~|8|9");
+    VALUES("n", "1|2|~|3|~|~");
+    VALUES("_rescued_data", "~|~|~|~|{\"Late\":null}|~");
+    lines_close(&lines);
+}
+
 static bool no_blanks(struct mp_str name)
 {
     return name.size && !memchr(name.data, ' ', name.size);
@@ -596,6 +614,29 @@ static void arrow_bytes_follow_the_formula(void)
     lines_close(&lines);
 }
 
+/* What a sealed batch held is asked for when its row groups are made, and by the metrics. */
+static void bytes_are_those_of_the_segments_also_of_a_sealed_batch(void)
+{
+    char record[300];
+    size_t before;
+
+    lines_open(&lines);
+    for (int i = 0; i < 5000; i++) {
+        /* v is a number until a text comes, and then spelled out */
+        snprintf(record, sizeof(record),
+                 i == 3000 ? "{\"v\":\"x\"}" : "{\"v\":%d,\"t\":\"%0200d\"}", i, i);
+        lines_add(&lines, record);
+    }
+    before = mp_batch_bytes(lines.batch) - mp_batch_own_bytes(lines.batch);
+    CHECK_INT(before, mp_segment_pool_bytes(lines.pool));
+    CHECK(before > 4999 * 204);
+    lines_seal(&lines, true);
+    CHECK_INT(mp_batch_bytes(lines.batch) - mp_batch_own_bytes(lines.batch),
+              mp_segment_pool_bytes(lines.pool));
+    CHECK(mp_segment_pool_bytes(lines.pool) >= before + 5000 * 8); /* the stamp's */
+    lines_close(&lines);
+}
+
 static void values_span_segments(void)
 {
     char record[2048];
@@ -633,6 +674,100 @@ static void declared_columns_are_set_by_number(void)
     TYPES("topic:varchar offset:int64");
     VALUES("topic", "t|~");
     VALUES("offset", "~|42");
+    lines_close(&lines);
+}
+
+static const struct mp_companion companions[] = {{MP_STR_INIT("p"), MP_STR_INIT("p_variant")},
+                                                 {MP_STR_INIT("q"), MP_STR_INIT("q_variant")}};
+
+static void open_with_companions(void)
+{
+    lines_open(&lines);
+    lines.options.companions = companions;
+    lines.options.companion_count = 2;
+}
+
+static const struct mp_column *sealed_column(const char *name)
+{
+    uint32_t count;
+    const struct mp_column *columns = mp_batch_columns(lines.batch, &count);
+
+    for (uint32_t i = 0; i < count; i++)
+        if (mp_str_eq(columns[i].name, mp_str_c(name)))
+            return &columns[i];
+    test_fail(__FILE__, __LINE__, "there is no column %s", name);
+}
+
+static void companions_come_with_values_of_their_source(void)
+{
+    uint32_t refused;
+
+    open_with_companions();
+    lines_add(&lines, "{\"a\":1,\"q\":null}");
+    lines_add(&lines, "{\"P\":{\"x\":1}}"); /* one column with p: names fold */
+    lines_add(&lines, "{\"a\":2}");
+    lines_seal(&lines, false);
+    TYPES("a:int64 P:varchar p_variant:variant _inserted_at:timestamptz");
+    CHECK(sealed_column("P")->companion == sealed_column("p_variant"));
+    CHECK(!sealed_column("a")->companion);
+    CHECK_INT(sealed_column("p_variant")->values, 1);
+    CHECK_INT(sealed_column("p_variant")->rows, 3);
+    CHECK(!mp_batch_companion_refused(lines.batch, &refused));
+    CHECK_INT(mp_batch_variant_keys(lines.batch), 0);
+    lines_close(&lines);
+
+    /* where the table has both, and the batch has no value for one */
+    open_with_companions();
+    lines_live(&lines, "q_VARIANT", MP_TYPE(VARIANT));
+    lines_live(&lines, "q", MP_TYPE(VARCHAR));
+    lines_live(&lines, "p_variant", MP_TYPE(VARIANT));
+    lines_add(&lines, "{\"q\":\"[]\",\"p\":null}");
+    lines_seal(&lines, false);
+    TYPES("q_VARIANT:variant q:varchar _inserted_at:timestamptz");
+    CHECK(sealed_column("q")->companion == sealed_column("q_VARIANT"));
+    lines_close(&lines);
+}
+
+static void a_name_that_cannot_be_a_companion_is_refused(void)
+{
+    const struct mp_companion *first;
+    uint32_t refused;
+
+    open_with_companions();
+    lines_live(&lines, "p_variant", MP_TYPE(VARCHAR));
+    lines_add(&lines, "{\"p\":[],\"q\":1}");
+    lines_seal(&lines, false);
+    TYPES("p:varchar q:int64 q_variant:variant _inserted_at:timestamptz");
+    first = mp_batch_companion_refused(lines.batch, &refused);
+    CHECK_INT(refused, 1);
+    CHECK(first == &companions[0]);
+    CHECK(!sealed_column("p")->companion);
+    lines_close(&lines);
+}
+
+static void fields_named_like_variants_are_rescued(void)
+{
+    open_with_companions();
+    lines_live(&lines, "v", MP_TYPE(VARIANT));
+    lines_add(&lines, "{\"P_Variant\":1}");
+    lines_add(&lines, "{\"v\":[2],\"p\":3,\"P_Variant\":4,\"q_variant\":null}");
+    lines_seal(&lines, false);
+    TYPES("p:int64 p_variant:variant _inserted_at:timestamptz _rescued_data:varchar");
+    VALUES("_rescued_data", "{\"P_Variant\":1}|{\"v\":[2],\"P_Variant\":4,\"q_variant\":null}");
+    CHECK_INT(mp_batch_variant_keys(lines.batch), 3);
+    CHECK_INT(mp_batch_rescued(lines.batch, MP_RESCUE_RESERVED), 3);
+    CHECK_INT(mp_batch_rescued(lines.batch, MP_RESCUE_TYPE), 1);
+    lines_close(&lines);
+}
+
+static void companions_have_their_place_in_the_budget(void)
+{
+    open_with_companions();
+    lines.options.columns_max = 6; /* two companions, the stamp and the rescued column among them */
+    lines_add(&lines, "{\"p\":1,\"a\":2,\"b\":3}");
+    lines_seal(&lines, false);
+    TYPES("p:int64 a:int64 p_variant:variant _inserted_at:timestamptz _rescued_data:varchar");
+    VALUES("_rescued_data", "{\"b\":3}");
     lines_close(&lines);
 }
 
@@ -734,8 +869,14 @@ int main(int argc, char **argv)
         TEST(unwritable_live_types_rescue_everything),
         TEST(a_changed_table_is_noticed),
         TEST(arrow_bytes_follow_the_formula),
+        TEST(bytes_are_those_of_the_segments_also_of_a_sealed_batch),
+        TEST(nulls_find_the_column_that_came_later),
         TEST(values_span_segments),
         TEST(declared_columns_are_set_by_number),
+        TEST(companions_come_with_values_of_their_source),
+        TEST(a_name_that_cannot_be_a_companion_is_refused),
+        TEST(fields_named_like_variants_are_rescued),
+        TEST(companions_have_their_place_in_the_budget),
         TEST(misfits_are_told),
         TEST(each_refused_name_counts_once),
     };

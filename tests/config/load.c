@@ -405,6 +405,19 @@ static void hoglake_liveness_budget(void)
               "PYHOGLAKE_UPLOAD_CONCURRENCY is \"0\"");
 }
 
+static void what_nobody_knows_halts_unless_said_otherwise(void)
+{
+    CHECK_INT(GOOD(HOGLAKE)->hoglake.unsettled_plan, MP_UNSETTLED_HALT);
+    CHECK_INT(GOOD("MILLPOND_HOGLAKE_UNSETTLED_PLAN=again", HOGLAKE)->hoglake.unsettled_plan,
+              MP_UNSETTLED_AGAIN);
+    CHECK_INT(GOOD("MILLPOND_HOGLAKE_UNSETTLED_PLAN=skip", HOGLAKE)->hoglake.unsettled_plan,
+              MP_UNSETTLED_SKIP);
+    CHECK(!GOOD(HOGLAKE)->hoglake.lost_offsets_reset);
+    CHECK(GOOD("MILLPOND_HOGLAKE_LOST_OFFSETS=reset", HOGLAKE)->hoglake.lost_offsets_reset);
+    CHECK_HAS(BAD("MILLPOND_HOGLAKE_UNSETTLED_PLAN=retry", HOGLAKE),
+              "MILLPOND_HOGLAKE_UNSETTLED_PLAN is \"retry\": allowed is one of halt, again, skip");
+}
+
 static void plan_age_is_a_duration(void)
 {
     CHECK_INT(GOOD("MILLPOND_HOGLAKE_PLAN_AGE_MAX=90", HOGLAKE)->hoglake.plan_age_s_max, 90);
@@ -534,10 +547,27 @@ static void variant_columns_are_checked(void)
 {
     const struct mp_config *c = GOOD("MILLPOND_VARIANT_COLUMNS=properties, person", DUCKLAKE);
 
-    CHECK_INT(c->ducklake.variant_column_count, 2);
-    CHECK_TEXT(c->ducklake.variant_columns[1], "person");
+    CHECK_INT(c->ducklake.variant_count, 2);
+    CHECK_TEXT(c->ducklake.variants[1].source, "person");
+    CHECK_TEXT(c->ducklake.variants[1].name, "person_variant");
+    CHECK_TEXT(c->ducklake.variant_key_prefix, "$");
+    CHECK_INT(c->ducklake.variant_key_count, 0);
+    c = GOOD("MILLPOND_VARIANT_COLUMNS=a,A,b", "MILLPOND_VARIANT_KEYS=x, y",
+             "MILLPOND_VARIANT_KEY_PREFIX=", DUCKLAKE);
+    CHECK_INT(c->ducklake.variant_count, 2); /* a and A are one column */
+    CHECK_TEXT(c->ducklake.variant_key_prefix, "");
+    CHECK_INT(c->ducklake.variant_key_count, 2);
+    CHECK_TEXT(c->ducklake.variant_keys[1], "y");
     CHECK_HAS(BAD("MILLPOND_VARIANT_COLUMNS=a,b_VARIANT", DUCKLAKE),
               "MILLPOND_VARIANT_COLUMNS is \"a,b_VARIANT\"");
+    CHECK_HAS(BAD("MILLPOND_VARIANT_COLUMNS=_inserted_at", DUCKLAKE), "the pipeline's own");
+    CHECK_HAS(BAD("MILLPOND_VARIANT_COLUMNS=_rescued_data", DUCKLAKE), "the pipeline's own");
+    CHECK_HAS(BAD("MILLPOND_VARIANT_COLUMNS=a", "MILLPOND_RESCUED_COLUMN=a_variant", DUCKLAKE),
+              "the pipeline's own");
+    CHECK_HAS(
+        BAD("MILLPOND_VARIANT_COLUMNS=a", "MILLPOND_TYPED_COLUMNS=A_Variant:bigint", DUCKLAKE),
+        "MILLPOND_TYPED_COLUMNS pins \"a_variant\"");
+    CHECK_HAS(BAD("MILLPOND_VARIANT_COLUMNS=a\nb", DUCKLAKE), "MILLPOND_VARIANT_COLUMNS");
 }
 
 static void rescued_column_may_be_turned_off_or_named(void)
@@ -735,6 +765,7 @@ int main(int argc, char **argv)
         TEST(hoglake_key_pair_goes_together),
         TEST(hoglake_cross_checks),
         TEST(hoglake_liveness_budget),
+        TEST(what_nobody_knows_halts_unless_said_otherwise),
         TEST(plan_age_is_a_duration),
         TEST(filter_of_integers_is_typed),
         TEST(filter_of_mixed_values_is_text),

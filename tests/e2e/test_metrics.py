@@ -69,6 +69,7 @@ OURS = {
     "records_rescued": ("counter", "reason"),
     "records_quarantined": ("counter", "reason"),
     "fenced": ("counter", None),
+    "variant_values_null": ("counter", None),
     "commit_seconds": ("histogram", None),
     "encode_seconds": ("histogram", None),
     "upload_seconds": ("histogram", None),

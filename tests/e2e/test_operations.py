@@ -226,6 +226,19 @@ def test_catalog_goes_and_comes_back(kafka, db, pg_lake, toxi):
     ridden_out(kafka, pg_lake, env, "lake", proxy.down, proxy.heal)
 
 
+def test_what_is_published_ages_while_nothing_is(kafka, local_lake):
+    """As the lag does, the age moves without a flush."""
+    topic = lakes.unique("age")
+    kafka.create_topic(topic)
+    services.produce(kafka.bootstrap, topic, numbered(0, 10))
+    env = services.environment(kafka, topic, FLUSH_INTERVAL_MS=100, **local_lake.env())
+    with services.run_millpond(env) as millpond:
+        millpond.wait_metric(WRITTEN, 10)
+        age = millpond.metric("millpond_partition_freshness_seconds", partition="0")
+        assert age < 60
+        millpond.wait_metric("millpond_partition_freshness_seconds", age + 3, 30, partition="0")
+
+
 def test_catalog_that_never_answers(kafka, db, pg_lake, toxi):
     """Connections stay open and nothing comes back: a time-out has to tell."""
     proxy = toxi.proxy("mute", "127.0.0.1:%d" % db.port)

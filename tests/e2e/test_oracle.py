@@ -540,11 +540,12 @@ def test_outage_during_writes_ends_with_5_and_loses_nothing(kafka, s3, s3_lake, 
 
 
 @pytest.mark.parametrize("settings", [
-    {"MILLPOND_VARIANT_COLUMNS": "p"},
+    {"MILLPOND_VARIANT_COLUMNS": "p", "MILLPOND_DESTINATION": "hoglake", "HOGLAKE_URL": "http://x",
+     "HOGLAKE_CATALOG": "c", "HOGLAKE_NAMESPACE": "n", "HOGLAKE_TABLE": "t"},
 ], ids=lambda settings: next(iter(settings)))
 def test_what_is_not_served_is_refused_at_start(local_lake, settings):
     env = services.environment(None, "t", **dict(local_lake.env(), **settings))
     env["KAFKA_BOOTSTRAP_SERVERS"] = "127.0.0.1:9"
     code, out, err = services.millpond_once(env, seconds=20)
     assert code == 2
-    assert next(iter(settings)) in err and "not serve" in err
+    assert next(iter(settings)) in err and "has no VARIANT columns" in err

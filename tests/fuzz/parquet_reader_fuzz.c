@@ -156,8 +156,7 @@ static void merge(struct mp_arena *arena, const struct file *file, struct mp_str
             const struct mp_parquet_column_chunk *chunk = &footer->groups[group].chunks[0];
             struct mp_parquet_batch batch = {.rows = 1};
             enum mp_code code = mp_parquet_reader_open(
-                reader, footer, group, 0, mp_str_n(out.data + chunk->start, (size_t)chunk->bytes),
-                &err);
+                reader, footer, group, 0, mp_parquet_chunk_in(mp_buf_str(&out), chunk), &err);
 
             while (!code && batch.rows) {
                 code = mp_parquet_reader_next(reader, &err, &batch);

@@ -1,7 +1,8 @@
-/* tests/json/help.h - one record through three scanners, which must agree in everything.
+/* tests/json/help.h - one record through all scanners of this machine, which must agree in
+ * everything.
  *
  * Before a scanner interns a new name it has the record checked by the plain reader (diagnose.c),
- * so a record with new names says little about the walk. The third scanner is therefore told the
+ * so a record with new names says little about the walk. One more scanner is therefore told the
  * record's names first; whether the record is good it must find out by itself.
  */
 #ifndef MP_TESTS_JSON_HELP_H
@@ -11,8 +12,12 @@
 #include "harness/test.h"
 #include "json/json.h"
 
+enum { OTHERS_MAX = 3 };
+
 struct pair {
-    struct mp_json *fast, *portable, *primed;
+    struct mp_json *fast, *primed;
+    struct mp_json *others[OTHERS_MAX]; /* the last one is the portable one */
+    unsigned other_count;
     struct mp_json_record record; /* of the fast one */
     size_t at;
     char *bytes; /* of scan_value */
@@ -20,14 +25,23 @@ struct pair {
 
 static inline struct pair pair_new(void)
 {
-    return (struct pair){
-        .fast = mp_json_new(), .portable = mp_json_new_portable(), .primed = mp_json_new()};
+    struct pair pair = {.fast = mp_json_new(), .primed = mp_json_new()};
+    struct mp_json *other;
+
+    while ((other = mp_json_new_nth(pair.other_count + 1))) {
+        CHECK(pair.other_count < OTHERS_MAX);
+        pair.others[pair.other_count++] = other;
+    }
+    if (!pair.other_count) /* the fast one is the portable one */
+        pair.others[pair.other_count++] = mp_json_new();
+    return pair;
 }
 
 static inline void pair_free(struct pair *pair)
 {
     mp_json_free(pair->fast);
-    mp_json_free(pair->portable);
+    for (unsigned i = 0; i < pair->other_count; i++)
+        mp_json_free(pair->others[i]);
     mp_json_free(pair->primed);
     mp_free(pair->bytes);
 }
@@ -90,13 +104,23 @@ static inline enum mp_json_fault scan(struct pair *pair, struct mp_str bytes)
     pair->record = (struct mp_json_record){0};
     pair->at = 12345;
     fault = mp_json_scan(pair->fast, bytes, &pair->record, &pair->at);
-    check_same_answer(pair, fault, pair->portable, bytes);
-    CHECK_INT(mp_json_key_count(pair->fast), mp_json_key_count(pair->portable));
+    for (unsigned i = 0; i < pair->other_count; i++) {
+        check_same_answer(pair, fault, pair->others[i], bytes);
+        CHECK_INT(mp_json_key_count(pair->fast), mp_json_key_count(pair->others[i]));
+    }
     if (mp_json_key_count(pair->primed) > 5000)
         mp_json_keys_reset(pair->primed);
     prime(pair->primed, bytes);
     check_same_answer(pair, fault, pair->primed, bytes);
     return fault;
+}
+
+/* All forget their names but the primed one. */
+static inline void forget_keys(struct pair *pair)
+{
+    mp_json_keys_reset(pair->fast);
+    for (unsigned i = 0; i < pair->other_count; i++)
+        mp_json_keys_reset(pair->others[i]);
 }
 
 /* The field of a name in the last record, or NULL. */

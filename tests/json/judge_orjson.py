@@ -212,9 +212,15 @@ def edges():
 
 # --- asking and comparing
 
+NO_SCANNER = 3
+
+
 def ask(dump, records, scanner):
+    """The lines of scanner number `scanner`, False where there are not so many, None where it failed."""
     sent = b"".join(struct.pack("<I", len(r)) + r for r in records)
-    done = subprocess.run([dump] + scanner, input=sent, stdout=subprocess.PIPE, check=False)
+    done = subprocess.run([dump, str(scanner)], input=sent, stdout=subprocess.PIPE, check=False)
+    if done.returncode == NO_SCANNER:
+        return False
     lines = done.stdout.split(b"\n")
     if done.returncode != 0 or len(lines) != len(records) + 1:
         print("%s ended with %d after %d of %d records" %
@@ -295,14 +301,17 @@ def main():
     for _ in range(args.count):
         record = any_record(rng)
         records += [record, mutate(rng, record)]
-    fast, portable = ask(args.dump, records, []), ask(args.dump, records, ["portable"])
-    if fast is None or portable is None:
+    answers = []
+    while answers[-1:] not in ([None], [False]):
+        answers.append(ask(args.dump, records, len(answers)))
+    if answers.pop() is None or not answers:
         print("0 passed, 1 failed")
         return 1
 
     passed = failed = accepted = 0
-    for record, line, other in zip(records, fast, portable):
-        wrong = "the scanners differ: %r and %r" % (line, other) if line != other else check(record, line)
+    for record, *lines in zip(records, *answers):
+        line = lines[0]
+        wrong = "the scanners differ: %r" % lines if len(set(lines)) > 1 else check(record, line)
         accepted += line.startswith(b'{"fields"')
         if not wrong:
             passed += 1

@@ -85,6 +85,70 @@ static void fails_where_it_was_told_to(void)
     mp_fake_log_free(log);
 }
 
+static void later_owners_fence_earlier_ones(void)
+{
+    struct mp_fake_log *log = mp_fake_log_new(3);
+    struct mp_source *first = mp_source_fake_open(log, 0, 1), *second;
+    struct mp_source_offset offsets[3] = {{.partition = 0, .offset = 1},
+                                          {.partition = 1, .offset = 1},
+                                          {.partition = 2, .offset = 1}};
+    const int32_t ids[] = {0, 1, 2};
+    bool fenced = false;
+    struct mp_err err = {0};
+
+    CHECK_OK(first->driver->own(first, ids, 3, &err, &fenced), err);
+    CHECK(fenced);
+    CHECK_OK(first->driver->commit(first, offsets, 3, &err), err);
+    second = mp_source_fake_open(log, 1, 2); /* owns whatever it likes */
+    CHECK_OK(second->driver->own(second, &ids[1], 1, &err, &fenced), err);
+    offsets[0].offset = offsets[1].offset = offsets[2].offset = 2;
+    CHECK_INT(first->driver->commit(first, offsets, 3, &err), MP_FENCED);
+    CHECK(!err.retriable);
+    CHECK_INT(mp_fake_log_committed(log, 0).offset, 2); /* a transaction of its own */
+    CHECK_INT(mp_fake_log_committed(log, 1).offset, 1);
+    CHECK_OK(first->driver->commit(first, &offsets[2], 1, &err), err);
+    CHECK_OK(first->driver->own(first, ids, 3, &err, &fenced), err); /* nothing is taken back */
+    CHECK_INT(first->driver->commit(first, &offsets[1], 1, &err), MP_FENCED);
+    CHECK_OK(second->driver->commit(second, &offsets[1], 1, &err), err);
+    mp_fake_log_steal(log, 1);
+    CHECK_INT(second->driver->commit(second, &offsets[1], 1, &err), MP_FENCED);
+    second->driver->disown(second, &ids[1], 1);
+    mp_fake_log_forbid_owners(log);
+    CHECK_OK(second->driver->own(second, &ids[1], 1, &err, &fenced), err);
+    CHECK(!fenced);
+    offsets[1].offset = 3;
+    CHECK_OK(second->driver->commit(second, &offsets[1], 1, &err), err);
+    CHECK_INT(mp_fake_log_committed(log, 1).offset, 3);
+    mp_source_close(first);
+    mp_source_close(second);
+    mp_fake_log_free(log);
+}
+
+static void tells_how_far_a_partition_was_read(void)
+{
+    struct mp_fake_log *log = mp_fake_log_new(2);
+    struct mp_source *source = mp_source_fake_open(log, 0, 1);
+    struct mp_err err = {0};
+    struct mp_records records;
+
+    for (int i = 0; i < 3; i++)
+        mp_fake_log_add(log, 0, none, MP_STR("v"), i);
+    mp_fake_log_gap(log, 0, 4);
+    begin(source);
+    CHECK_INT(source->driver->reached(source, 0), 0);
+    CHECK_OK(source->driver->poll(source, 2, 0, &err, &records), err);
+    CHECK_INT(source->driver->reached(source, 0), 2);
+    CHECK_OK(source->driver->poll(source, 2, 0, &err, &records), err);
+    CHECK_INT(records.count, 1);
+    CHECK_INT(source->driver->reached(source, 0), 7); /* nothing is in the rest of the log */
+    CHECK_OK(source->driver->seek(source, 0, 0, &err), err);
+    CHECK_OK(source->driver->unseek(source, 0, &err), err);
+    CHECK_OK(source->driver->poll(source, 2, 0, &err, &records), err);
+    CHECK_INT(records.count, 0);
+    mp_source_close(source);
+    mp_fake_log_free(log);
+}
+
 static void outlives_a_source(void)
 {
     struct mp_fake_log *log = mp_fake_log_new(1);
@@ -132,8 +196,10 @@ static void outlives_a_source(void)
 
 int main(int argc, char **argv)
 {
-    static const struct test tests[] = {TEST(gives_what_was_scripted),
-                                        TEST(fails_where_it_was_told_to), TEST(outlives_a_source)};
+    static const struct test tests[] = {
+        TEST(gives_what_was_scripted), TEST(fails_where_it_was_told_to),
+        TEST(later_owners_fence_earlier_ones), TEST(tells_how_far_a_partition_was_read),
+        TEST(outlives_a_source)};
 
     return test_main(argc, argv, tests, sizeof(tests) / sizeof(*tests));
 }

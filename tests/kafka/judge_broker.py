@@ -14,6 +14,7 @@ import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -414,6 +415,153 @@ class Judge:
         seen = self.read(topic, "guarded", "commit=1", "idle_ms=2500", *login, bootstrap=where)
         same(seen.total["count"], 10)
 
+    def stored(self, topic, group, partition):
+        """Offset and text as the broker answers, OffsetFetch version 7, once it is stable.
+        (confluent-kafka reads the text without its length.)"""
+        unstable = 88
+
+        def number(value):
+            return bytes([value]) if value < 128 else bytes([value & 127 | 128, value >> 7])
+
+        def text(value):
+            return number(len(value) + 1) + value.encode()
+
+        body = (struct.pack(">hhih", 9, 7, 7, -1) + b"\0" + text(group) + number(2) + text(topic) +
+                number(2) + struct.pack(">i", partition) + b"\0\1\0")
+        while True:
+            with socket.create_connection(("127.0.0.1", self.broker.port), 30) as s:
+                s.sendall(struct.pack(">i", len(body)) + body)
+                stream = s.makefile("rb")
+                answer = stream.read(struct.unpack(">i", stream.read(4))[0])
+            at = 4 + 1 + 4 + 1 + 1 + len(topic) + 1  # one topic, one partition
+            found, offset, _ = struct.unpack_from(">iqi", answer, at)
+            size, at = answer[at + 16], at + 17
+            if size > 127:
+                size, at = size & 127 | answer[at] << 7, at + 1
+            metadata = answer[at:at + max(size - 1, 0)].decode()
+            fault = struct.unpack_from(">h", answer, at + max(size - 1, 0))[0]
+            if fault != unstable:
+                same((found, fault), (partition, 0))
+                return offset, metadata
+
+    # Later owners fence earlier ones, partition by partition, and what stands beside an offset
+    # comes through whole, up to what a broker keeps.
+    def owners_fence_each_other(self):
+        topic, group = self.topic(4), "owned"
+        first, second = Owner(self, topic, group), Owner(self, topic, group)
+        same(first.ask("own 0 4")["fenced"], True)
+        same(first.ask("commit 0 4 7 4096")["code"], "ok")
+        for p in range(4):
+            same(self.stored(topic, group, p), (7, f"{p}:7:".ljust(4096, ".")))
+        same(second.ask("own 0 2")["fenced"], True)
+        same(second.ask("committed 1")["metadata"], "1:7:".ljust(4096, "."))
+        same(first.ask("commit 0 1 9 10")["code"], "fenced")
+        same(first.ask("commit 2 2 9 10")["code"], "ok")
+        same(first.ask("commit 1 3 11 10")["code"], "fenced")  # 2 and 3 may be stored
+        same(first.ask("commit 0 1 12 10")["code"], "fenced")  # and stays so
+        same(second.ask("commit 0 2 8 0")["code"], "ok")
+        same([self.stored(topic, group, p) for p in range(2)], [(8, ""), (8, "")])
+        same(self.stored(topic, group, 2)[0], 11)
+        same(second.ask("disown 0 2")["code"], "ok")
+        third = Owner(self, topic, group)
+        same(third.ask("own 0 2")["fenced"], True)
+        same(third.ask("commit 0 2 20 10")["code"], "ok")
+        same(third.ask("commit 0 1 21 4097")["code"], "refused")
+        same(self.stored(topic, group, 0), (20, "0:20:".ljust(10, ".")))
+        for owner in (first, second, third):
+            owner.close()
+
+    # An owner died in the middle: its transaction, under the id as it is documented, is still open.
+    def what_a_dead_owner_left_open_is_void(self):
+        topic, group = self.topic(1), "open"
+        before = Owner(self, topic, group)
+        same(before.ask("own 0 1")["fenced"], True)
+        same(before.ask("commit 0 1 3 8")["code"], "ok")
+        before.close()
+        dead = self.producer(**{"transactional_id": f"{group}/{topic}/0",
+                                "transaction_timeout_ms": 60000, "message_timeout_ms": 60000})
+        consumer = Consumer({"bootstrap.servers": self.broker.bootstrap, "group.id": group})
+        dead.init_transactions(30)
+        dead.begin_transaction()
+        dead.send_offsets_to_transaction([TopicPartition(topic, 0, 99)],
+                                         consumer.consumer_group_metadata(), 30)
+        consumer.close()
+        owner = Owner(self, topic, group)
+        seen = owner.ask("committed 0")  # nobody knows yet
+        same((seen["code"] == "ok", seen["ms"] > 5000), (False, True))
+        taken = owner.ask("own 0 1")
+        same((taken["fenced"], taken["ms"] < 5000), (True, True))
+        seen = owner.ask("committed 0")
+        same((seen["offset"], seen["metadata"], seen["ms"] < 2000), (3, "0:3:....", True))
+        try:
+            dead.commit_transaction(10)
+            raise AssertionError("the dead owner committed")
+        except KafkaException:
+            pass
+        same(self.stored(topic, group, 0), (3, "0:3:...."))
+        owner.close()
+
+    def owners_outlive_a_broker_restart(self):
+        topic, group = self.topic(8), "restart"
+        owner = Owner(self, topic, group)
+        same(owner.ask("own 0 8")["fenced"], True)
+        same(owner.ask("commit 0 8 1 100")["code"], "ok")
+        self.broker.stop()
+        seen = owner.ask("commit 0 8 2 100")
+        assert seen["code"] in ("io", "timeout"), seen
+        print("    without a broker it gives up after %.1f s" % (seen["ms"] / 1e3))
+        self.broker.start()
+        for _ in range(10):
+            seen = owner.ask("commit 0 8 3 100")
+            if seen["code"] == "ok":
+                break
+            assert seen["code"] in ("io", "timeout"), seen
+        same([self.stored(topic, group, p)[0] for p in range(8)], [3] * 8)
+        owner.close()
+
+    # Where the rules forbid transactions, commits are plain.
+    def owning_may_be_forbidden(self):
+        topic, group = self.topic(1), "plain"
+        for kind, name, operation in ((ResourceType.TOPIC, topic, AclOperation.READ),
+                                      (ResourceType.GROUP, group, AclOperation.READ)):
+            binding = AclBinding(kind, name, ResourcePatternType.LITERAL, "User:reader", "*",
+                                 operation, AclPermissionType.ALLOW)
+            for future in self.admin.create_acls([binding]).values():
+                future.result(30)
+        time.sleep(1)
+        owner = Owner(self, topic, group, "security.protocol=SASL_PLAINTEXT",
+                      "sasl.mechanisms=PLAIN", "sasl.username=reader",
+                      "sasl.password=reader-secret", bootstrap=self.broker.sasl_bootstrap)
+        seen = owner.ask("own 0 1")
+        same((seen["code"], seen["fenced"]), ("ok", False))
+        assert f"{group}/{topic}/" in seen["text"], seen
+        same(owner.ask("commit 0 1 5 20")["code"], "ok")
+        same(self.stored(topic, group, 0), (5, "0:5:".ljust(20, ".")))
+        owner.close()
+
+    def what_owners_cost(self):
+        for partitions in (8, 128):
+            topic, group = self.topic(partitions), f"cost-{partitions}"
+            owner = Owner(self, topic, group)
+            before = owner.ask("size")
+            same(owner.ask(f"commit 0 {partitions} 1 1000")["code"], "ok")
+            plain = owner.ask(f"commit 0 {partitions} 1 1000")
+            taken = owner.ask(f"own 0 {partitions}")
+            same(taken["fenced"], True)
+            times = []
+            for i in range(20):
+                seen = owner.ask(f"commit 0 {partitions} {i + 2} 1000")
+                same(seen["code"], "ok")
+                times.append(seen["ms"])
+            after = owner.ask("size")
+            times.sort()
+            print("    %d partitions: plain commit %.0f ms; owned in %.0f ms; commit %.0f ms "
+                  "(median of 20, worst %.0f); %d threads and %d KB each" % (
+                      partitions, plain["ms"], taken["ms"], times[10], times[-1],
+                      (after["threads"] - before["threads"]) // partitions,
+                      (after["rss_kb"] - before["rss_kb"]) // partitions))
+            owner.close()
+
     def waits_for_a_wrong_password_to_be_mended(self):
         topic = self.topic(1)
         login = ["security.protocol=SASL_PLAINTEXT", "sasl.mechanisms=PLAIN",
@@ -435,6 +583,25 @@ class Outcome:
         self.committed = [l for l in lines if "committed" in l]
         self.error = next((l for l in lines if "error" in l), {"error": "", "code": ""})
         self.total = next((l for l in lines if "wall_s" in l), None)
+
+
+class Owner:
+    """owner_tool, told line by line."""
+
+    def __init__(self, judge, topic, group, *settings, bootstrap=None):
+        tool = judge.tool.replace("kafka-source-tool", "kafka-owner-tool")
+        self.process = subprocess.Popen(
+            [tool, bootstrap or judge.broker.bootstrap, topic, group, *settings],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        same(self.process.wait(60), 0)
 
 
 class Running:
@@ -471,7 +638,7 @@ def same(got, want):
 
 TESTS = [name for name, value in vars(Judge).items()
          if callable(value) and name not in ("__init__", "topic", "producer", "fill", "command",
-                                             "read")]
+                                             "read", "stored")]
 
 
 def main():

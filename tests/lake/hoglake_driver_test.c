@@ -231,8 +231,8 @@ static void faults_of_open(void)
         {{.status = 410}, MP_REFUSED, false},
         {{.status = 422}, MP_REFUSED, false},
         {{.status = 301, .headers = "Location: /elsewhere\r\n"}, MP_BAD_CONFIG, false},
-        {{.body = "<html>"}, MP_BAD_DATA, false},
-        {{.body = "{\"name\":\"millpond\"}"}, MP_BAD_DATA, false},
+        {{.body = "<html>"}, MP_REFUSED, false},
+        {{.body = "{\"name\":\"millpond\"}"}, MP_REFUSED, false},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -350,6 +350,18 @@ static void a_reading_is_good_for_a_quarter_of_the_retention(void)
         CHECK_INT(resolved()->snapshot, good_us ? 8 : 7);
         over(good_us ? 4 : 3);
     }
+}
+
+static void after_a_refresh_the_table_is_read_again(void)
+{
+    static const struct http_step steps[] = {
+        CATALOG(""), TABLE(7, ID, ), FOREVER, {.body = TABLE_TEXT(UUID2, 9, ID, )}};
+
+    OPEN(steps, "", 0);
+    CHECK_STR(resolved()->uuid, MP_STR(UUID));
+    lake->driver->refresh(lake);
+    CHECK_STR(resolved()->uuid, MP_STR(UUID2));
+    over(4);
 }
 
 static void a_layout_that_is_as_wanted(void)
@@ -638,7 +650,7 @@ static void a_creation_that_is_rejected(void)
     } rows[] = {
         {"{\"state\":\"rejected\",\"reason\":\"target_exists\"}", MP_OK, false},
         {"{\"state\":\"rejected\",\"reason\":\"definition_invalid\"}", MP_REFUSED, false},
-        {"[]", MP_BAD_DATA, false},
+        {"[]", MP_REFUSED, false},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -1086,8 +1098,8 @@ static void other_refusals(void)
         {REFUSED(403, "forbidden"), MP_REFUSED, false, NULL},
         {REFUSED(404, "not_found"), MP_IO, true, NULL},
         {{.status = 301, .headers = "Location: /v1\r\n"}, MP_BAD_CONFIG, false, NULL},
-        {{.body = "<html>fine</html>"}, MP_BAD_DATA, false, NULL},
-        {{.body = "{\"schema_version\":1}"}, MP_BAD_DATA, false, NULL},
+        {{.body = "<html>fine</html>"}, MP_REFUSED, false, NULL},
+        {{.body = "{\"schema_version\":1}"}, MP_REFUSED, false, NULL},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -1239,6 +1251,7 @@ int main(int argc, char **argv)
         TEST(a_table_is_read_as_it_is),
         TEST(a_table_that_is_not_there),
         TEST(a_reading_is_good_for_a_quarter_of_the_retention),
+        TEST(after_a_refresh_the_table_is_read_again),
         TEST(a_layout_that_is_as_wanted),
         TEST(what_a_layout_lacks_is_declared_in_one_alter),
         TEST(another_layout_stops_with_both_printed),

@@ -19,13 +19,13 @@ import random
 import struct
 import subprocess
 import sys
-import tempfile
-import traceback
 import uuid
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from judge_tools import as_float32, ask, check, equal, run, text
 
 FOOTER, RANDOM = sys.argv[1:3]
 FILES = int(sys.argv[3]) if len(sys.argv) > 3 else 120
@@ -40,27 +40,8 @@ LOGICAL = {0: "NONE", 1: "STRING", 2: "MAP", 3: "LIST", 4: "ENUM", 5: "DECIMAL",
 CODEC = {0: "UNCOMPRESSED", 1: "SNAPPY", 2: "GZIP", 4: "BROTLI", 5: "LZ4", 6: "ZSTD", 7: "LZ4"}
 
 
-class Failed(Exception):
-    pass
-
-
-def check(condition, *what):
-    if not condition:
-        raise Failed(" ".join(str(part) for part in what))
-
-
-def equal(got, want, *what):
-    check(got == want, *what, "is", repr(got)[:300], "not", repr(want)[:300])
-
-
 def tool(*arguments):
-    done = subprocess.run([FOOTER] + [str(part) for part in arguments], capture_output=True)
-    check(done.returncode == 0, "the tool ended with", done.returncode, done.stderr[-2000:])
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def text(hexed):
-    return bytes.fromhex(hexed).decode()
+    return ask(FOOTER, *arguments)
 
 
 # ---- values of every type, and what a bound of them is --------------------------------------
@@ -93,10 +74,6 @@ def number(low, high):
 
 def some_float(r):
     return r.choice([0.0, -0.0, 1.5, -2.25, math.inf, -math.inf, r.gauss(0, 1e6)])
-
-
-def as_float32(value):
-    return struct.unpack("<f", struct.pack("<f", value))[0] if math.isfinite(value) else value
 
 
 def some_text(r):
@@ -572,25 +549,11 @@ def damaged(directory, seed):
 
 
 def main():
-    passed = failed = 0
-    tests = ([(one_file, seed) for seed in range(FILES)] +
-             [(one_join, seed) for seed in range(FILES // 2)] +
-             [(one_of_ours, seed) for seed in range(1, 1 + FILES // 4)] +
-             [(one_of_duckdb, seed) for seed in range(8)] + [(refusals, 0)] +
-             [(damaged, seed) for seed in range(5)])
-    for test, seed in tests:
-        with tempfile.TemporaryDirectory() as directory:
-            try:
-                test(directory, seed)
-                passed += 1
-            except Failed as failure:
-                failed += 1
-                print("%s(%d): %s" % (test.__name__, seed, failure), flush=True)
-            except Exception:
-                failed += 1
-                print("%s(%d): %s" % (test.__name__, seed, traceback.format_exc()), flush=True)
-    print("%d passed, %d failed" % (passed, failed))
-    return 1 if failed or not passed else 0
+    return run([(one_file, seed) for seed in range(FILES)] +
+               [(one_join, seed) for seed in range(FILES // 2)] +
+               [(one_of_ours, seed) for seed in range(1, 1 + FILES // 4)] +
+               [(one_of_duckdb, seed) for seed in range(8)] + [(refusals, 0)] +
+               [(damaged, seed) for seed in range(5)])
 
 
 if __name__ == "__main__":

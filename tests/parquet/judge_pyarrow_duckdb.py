@@ -428,11 +428,29 @@ def judge_column_index(column, pages, index):
     judge_boundary_order(column, index, index[4])
 
 
+CODEC_NUMBERS = {"none": 0, "snappy": 1, "zstd": 6, "lz4_raw": 7}
+
+
+def judge_codec(data, meta, codec):
+    """The codec is the one asked for; none where it saves less than an eighth of the first page, which is
+    PLAIN and of 64 KiB at least."""
+    reader = Thrift(data, meta.get(11, meta[9]))
+    head = reader.struct()
+    large = head[1] == 0 and head[2] >= 65536
+    if meta[4] == CODEC_NUMBERS[codec]:
+        check(codec == "none" or not large or head[3] <= head[2] * 7 / 8 + 1, "%s does not pay", codec)
+        return
+    check(meta[4] == 0 and large, "codec %d", meta[4])
+    body = data[reader.at:reader.at + head[3]]
+    packed = pa.Codec(codec, compression_level=1 if codec == "zstd" else None).compress(body)
+    check(len(packed) > len(body) * 0.86, "no codec, though %s makes %d bytes of %d", codec, len(packed), len(body))
+
+
 def judge_chunk(data, column, values, chunk, codec):
     meta = chunk[3]
     physical, _, _, _, _ = traits(column.type)
     check(meta[1] == physical and meta[3] == [column.name.encode()], "column meta of another column")
-    check(meta[4] == {"none": 0, "snappy": 1, "zstd": 6, "lz4_raw": 7}[codec], "codec %d", meta[4])
+    judge_codec(data, meta, codec)
     check(meta[5] == len(values), "%d values, not %d", meta[5], len(values))
     check(chunk[2] == 0, "file_offset %d", chunk[2])
     judge_chunk_statistics(column, values, meta[12])

@@ -61,9 +61,8 @@ static enum mp_code read_leaf(struct mp_parquet_reader *reader, const struct ope
         const struct mp_parquet_column_chunk *chunk = &footer->groups[group].chunks[leaf];
         struct mp_parquet_batch batch = {.rows = 1};
 
-        code =
-            mp_parquet_reader_open(reader, footer, group, leaf,
-                                   mp_str_n(bytes.data + chunk->start, (size_t)chunk->bytes), err);
+        code = mp_parquet_reader_open(reader, footer, group, leaf,
+                                      mp_parquet_chunk_in(bytes, chunk), err);
         while (!code && batch.rows) {
             code = mp_parquet_reader_next(reader, err, &batch);
             if (!code && print)

@@ -548,7 +548,7 @@ static void run(const char *directory, uint64_t seed)
             fprintf(stderr, "seed %" PRIu64 ": %s\n", seed, err.text);
             exit(1);
         }
-        assert(mp_segment_pool_bytes(pool) == 0);
+        assert(!column.segments.first);
     }
     write_files(directory, seed, models, chunks, count, &cut, options.codec);
     for (uint32_t i = 0; i < count; i++)

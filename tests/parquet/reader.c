@@ -261,6 +261,16 @@ static void pages_that_contradict_themselves_are_told(void)
     fails(MP_BAD_DATA, "a byte is missing");
 }
 
+static void a_chunk_without_bytes_lies_nowhere(void)
+{
+    begin(TYPE_INT32, false, 1);
+    mp_buf_add(&chunk, "", 1);
+    told.start = INT64_MAX; /* not checked where there are no bytes: F3 of footer.h */
+    CHECK(mp_parquet_chunk_in(mp_buf_str(&chunk), &told).data == chunk.data);
+    mp_buf_clear(&chunk);
+    fails(MP_BAD_DATA, "1 values are missing at the end of the chunk");
+}
+
 static void dictionaries_that_do_not_fit_are_told(void)
 {
     begin(TYPE_INT32, false, 2);
@@ -322,6 +332,7 @@ int main(int argc, char **argv)
         TEST(streams_are_put_together),
         TEST(nulls_have_no_value),
         TEST(pages_that_contradict_themselves_are_told),
+        TEST(a_chunk_without_bytes_lies_nowhere),
         TEST(dictionaries_that_do_not_fit_are_told),
         TEST(forms_that_are_not_read_are_refused),
     };

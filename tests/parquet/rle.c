@@ -166,6 +166,20 @@ static void levels_come_back(void)
     }
 }
 
+static void levels_inside_groups(void)
+{
+    /* null, no object, object without a value, twice an object with one: of a leaf in two groups,
+     * and of the value beside them, in one */
+    static const uint8_t around[] = {9, 0, 1, 2, 2, 2};
+    static uint32_t scratch[8];
+    uint64_t inner = 0x18, outer = 0x06;
+    struct mp_nest nest = {around, 2};
+
+    CHECK_BYTES(mp_levels_write(&nest, &inner, 1, 5, scratch, out), 0x03, 0xe4, 0x03);
+    nest.groups = 1;
+    CHECK_BYTES(mp_levels_write(&nest, &outer, 1, 5, scratch, out), 0x03, 0x68, 0x01);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
@@ -178,6 +192,7 @@ int main(int argc, char **argv)
         TEST(widths),
         TEST(indices_come_back),
         TEST(levels_come_back),
+        TEST(levels_inside_groups),
     };
     return test_main(argc, argv, tests, sizeof(tests) / sizeof(*tests));
 }

@@ -100,7 +100,6 @@ static void other_names_are_other(void)
                                         "struct",
                                         "list",
                                         "map",
-                                        "variant",
                                         "uint128",
                                         "interval",
                                         "timetz",
@@ -122,6 +121,7 @@ static void other_names_are_other(void)
 static void case_and_second_spellings_do_not_matter(void)
 {
     CHECK_INT(mp_type_of_ducklake_name(MP_STR("VarChar")).id, MP_TYPE_VARCHAR);
+    CHECK_INT(mp_type_of_ducklake_name(MP_STR("Variant")).id, MP_TYPE_VARIANT);
     CHECK_INT(mp_type_of_ducklake_name(MP_STR("timestamp_us")).id, MP_TYPE_TIMESTAMP);
 }
 

@@ -68,7 +68,7 @@ static enum mp_code encode_with(struct mp_parquet_options options, const uint32_
     code = mp_parquet_encode(encoder, pool, &column, &cut, &err, chunks);
     mp_parquet_encoder_free(encoder);
     CHECK(!column.segments.first);
-    CHECK_INT(mp_segment_pool_bytes(pool), 0);
+    CHECK(code == MP_OK || mp_segment_pool_bytes(pool) == 0);
     return code;
 }
 
@@ -78,6 +78,30 @@ static void free_chunks(void)
         mp_parquet_chunk_free(chunks[i]);
         chunks[i] = NULL;
     }
+    CHECK_INT(mp_segment_pool_bytes(pool), 0);
+}
+
+static void free_bytes(struct mp_str bytes)
+{
+    mp_free((void *)(uintptr_t)bytes.data);
+}
+
+/* The chunk's bytes from its page `page` on, to be freed; page 0 begins behind the dictionary. */
+static struct mp_str bytes_from_page(const struct mp_parquet_chunk *chunk, uint32_t page)
+{
+    char *bytes = mp_alloc(chunk->bytes);
+    size_t at = 0, from = chunk->dictionary_bytes;
+
+    for (uint32_t i = 0; i < chunk->part_count; i++) {
+        CHECK(chunk->parts[i].size > 0);
+        memcpy(bytes + at, chunk->parts[i].data, chunk->parts[i].size);
+        at += chunk->parts[i].size;
+    }
+    CHECK_INT(at, chunk->bytes);
+    for (uint32_t i = 0; i < page; i++)
+        from += chunk->page_bytes[i];
+    memmove(bytes, bytes + from, at - from);
+    return mp_str_n(bytes, at - from);
 }
 
 /* The bytes of the file of `groups` chunks, to be freed. */
@@ -97,11 +121,6 @@ static struct mp_str file_bytes(uint32_t groups)
     return mp_str_n(bytes, at);
 }
 
-static void free_bytes(struct mp_str bytes)
-{
-    mp_free((void *)(uintptr_t)bytes.data);
-}
-
 static void a_small_plain_page_byte_by_byte(void)
 {
     static const unsigned char want[] = {
@@ -114,6 +133,7 @@ static void a_small_plain_page_byte_by_byte(void)
         0x03, 0x05,                         /* one group, 1 0 1 */
         0x01, 0x00, 0x00, 0x00, 0xfd, 0xff, 0xff, 0xff};
     int32_t one = 1, minus_three = -3;
+    struct mp_str page;
 
     begin_column(MP_TYPE(INT32));
     add(&one, 4);
@@ -121,8 +141,9 @@ static void a_small_plain_page_byte_by_byte(void)
     add(&minus_three, 4);
     CHECK_OK(encode_with((struct mp_parquet_options){.no_dictionary = true}, NULL, 3, 3), err);
     CHECK_INT(chunks[0]->page_count, 1);
-    CHECK_STR(mp_str_n(chunks[0]->pages[0].data, chunks[0]->pages[0].size),
-              mp_str_n(want, sizeof(want)));
+    page = bytes_from_page(chunks[0], 0);
+    CHECK_STR(page, mp_str_n(want, sizeof(want)));
+    free_bytes(page);
     CHECK_INT(mp_parquet_chunk_bytes(chunks[0]), sizeof(want));
     free_chunks();
 }
@@ -137,10 +158,11 @@ static void bools_are_packed_lowest_bit_first(void)
     for (int i = 0; i < 10; i++)
         add(values + i, 1);
     CHECK_OK(encode_with((struct mp_parquet_options){0}, NULL, 10, 10), err);
-    page = mp_str_n(chunks[0]->pages[0].data, chunks[0]->pages[0].size);
+    page = bytes_from_page(chunks[0], 0);
     CHECK(page.size > sizeof(want));
     CHECK_STR(mp_str_n(page.data + page.size - sizeof(want), sizeof(want)),
               mp_str_n(want, sizeof(want)));
+    free_bytes(page);
     free_chunks();
 }
 
@@ -152,6 +174,7 @@ static void a_dictionary_and_its_indices_byte_by_byte(void)
                                          0xc6, 0x01, 0x00,        /* 99 zeros */
                                          0x1b, 0x11, 0x11, 0x11}; /* 13 groups: 1 0 0 0 1 ... */
     const struct mp_parquet_chunk *chunk;
+    struct mp_str bytes;
 
     begin_column(MP_TYPE(VARCHAR));
     for (int i = 0; i < 96; i++)
@@ -160,12 +183,14 @@ static void a_dictionary_and_its_indices_byte_by_byte(void)
         add_text(i % 4 == 3 ? "c" : "ab");
     CHECK_OK(encode_with((struct mp_parquet_options){0}, NULL, 200, 200), err);
     chunk = chunks[0];
-    CHECK(chunk->dictionary.size > sizeof(dictionary));
-    CHECK_STR(mp_str_n(chunk->dictionary.data + chunk->dictionary.size - sizeof(dictionary),
+    CHECK(chunk->dictionary_bytes > sizeof(dictionary));
+    CHECK_STR(mp_str_n(chunk->parts[0].data + chunk->dictionary_bytes - sizeof(dictionary),
                        sizeof(dictionary)),
               mp_str_n(dictionary, sizeof(dictionary)));
-    CHECK_INT(chunk->pages[0].size, 18 + 7 + 1 + 3 + 1 + 13); /* header, levels, width, runs */
-    CHECK_STR(mp_str_n(chunk->pages[0].data + 18, sizeof(page)), mp_str_n(page, sizeof(page)));
+    bytes = bytes_from_page(chunk, 0);
+    CHECK_INT(bytes.size, 18 + 7 + 1 + 3 + 1 + 13); /* header, levels, width, runs */
+    CHECK_STR(mp_str_n(bytes.data + 18, sizeof(page)), mp_str_n(page, sizeof(page)));
+    free_bytes(bytes);
     free_chunks();
 }
 
@@ -262,7 +287,7 @@ static bool indexed(uint32_t rows, uint32_t distinct)
         add_i64(distinct ? (int64_t)(state >> 33) % distinct * 7919 : (int64_t)i * 1000003);
     }
     CHECK_OK(encode_with((struct mp_parquet_options){0}, NULL, rows, rows), err);
-    has = chunks[0]->dictionary.size != 0;
+    has = chunks[0]->dictionary_bytes != 0;
     free_chunks();
     return has;
 }
@@ -293,7 +318,7 @@ static void unique_values_are_given_up_early(void)
         add_text(text);
     }
     CHECK_OK(mp_parquet_encode(encoder, pool, &column, &cut, &err, chunks), err);
-    CHECK_INT(chunks[0]->dictionary.size, 0);
+    CHECK_INT(chunks[0]->dictionary_bytes, 0);
     CHECK(encoder->dict.value_count <= 1024);
     free_chunks();
     mp_parquet_encoder_free(encoder);
@@ -307,13 +332,89 @@ static void a_dictionary_stays_below_its_limit(void)
     for (int i = 0; i < 10000; i++)
         add_i64(i % 125);
     CHECK_OK(encode_with(options, NULL, 10000, 10000), err);
-    CHECK(chunks[0]->dictionary.size != 0); /* 125 * 8 */
+    CHECK(chunks[0]->dictionary_bytes != 0); /* 125 * 8 */
     free_chunks();
     begin_column(MP_TYPE(INT64));
     for (int i = 0; i < 10000; i++)
         add_i64(i % 126);
     CHECK_OK(encode_with(options, NULL, 10000, 10000), err);
-    CHECK_INT(chunks[0]->dictionary.size, 0);
+    CHECK_INT(chunks[0]->dictionary_bytes, 0);
+    free_chunks();
+}
+
+/* The codec of the chunk of `rows` texts, made of `digits` that are drawn at random. */
+static int codec_for(enum mp_codec codec, const char *digits, uint32_t rows)
+{
+    uint64_t state = 1, kinds = strlen(digits);
+    char text[36];
+    int got;
+
+    begin_column(MP_TYPE(VARCHAR));
+    for (uint32_t row = 0; row < rows; row++) {
+        for (size_t i = 0; i < sizeof(text); i++) {
+            state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+            text[i] = digits[(state >> 33) % kinds];
+        }
+        add(text, sizeof(text));
+    }
+    CHECK_OK(encode_with((struct mp_parquet_options){.codec = codec}, NULL, rows, rows), err);
+    CHECK_INT(chunks[0]->dictionary_bytes, 0);
+    got = chunks[0]->codec;
+    if (got == MP_CODEC_NONE) /* the values, a page header and two runs of levels a page */
+        CHECK(chunks[0]->bytes <= (uint64_t)rows * 40 + chunks[0]->page_count * 64);
+    free_chunks();
+    return got;
+}
+
+/* Sixteen digits at random are four bits each: Huffman halves them, matching bytes finds nothing
+ * but the lengths. */
+static void a_chunk_does_without_a_codec_that_saves_nothing(void)
+{
+    const char *hex = "0123456789abcdef";
+
+    CHECK_INT(codec_for(MP_CODEC_SNAPPY, hex, 30000), MP_CODEC_NONE);
+    CHECK_INT(codec_for(MP_CODEC_LZ4_RAW, hex, 30000), MP_CODEC_NONE);
+    CHECK_INT(codec_for(MP_CODEC_ZSTD, hex, 30000), MP_CODEC_ZSTD);
+    CHECK_INT(codec_for(MP_CODEC_SNAPPY, "01", 30000), MP_CODEC_SNAPPY);
+    CHECK_INT(codec_for(MP_CODEC_SNAPPY, hex, 1600), MP_CODEC_SNAPPY); /* 64,000 bytes */
+    CHECK_INT(codec_for(MP_CODEC_SNAPPY, hex, 1700), MP_CODEC_NONE);   /* 68,000 bytes */
+}
+
+/* Pages go on over the ends of segments; every value stands where PLAIN puts it. */
+static void pages_lie_over_the_ends_of_segments(void)
+{
+    enum { ROWS = 120000, TEXT = 36, VALUE = 4 + TEXT };
+    struct mp_parquet_options options = {.no_dictionary = true, .page_bytes = 100000};
+    struct mp_str bytes;
+    uint32_t row = 0;
+    char text[TEXT + 1];
+
+    begin_column(MP_TYPE(VARCHAR));
+    for (uint32_t i = 0; i < ROWS; i++) {
+        snprintf(text, sizeof(text), "%036u", i);
+        add_text(text);
+    }
+    CHECK_OK(encode_with(options, NULL, ROWS, ROWS / 2), err);
+    for (int group = 0; group < 2; group++) {
+        const struct mp_parquet_chunk *chunk = chunks[group];
+
+        CHECK_INT(chunk->page_count, (ROWS / 2 + 2499) / 2500);
+        CHECK(chunk->part_count > 2 && chunk->part_count < chunk->page_count);
+        for (uint32_t page = 0; page < chunk->page_count; page++) {
+            size_t values = (size_t)chunk->page_rows[page] * VALUE;
+
+            bytes = bytes_from_page(chunk, page);
+            for (uint32_t i = 0; i < chunk->page_rows[page]; i++, row++) {
+                const char *at = bytes.data + chunk->page_bytes[page] - values + (size_t)i * VALUE;
+
+                snprintf(text, sizeof(text), "%036u", row);
+                CHECK_INT(mp_text_bytes(at), TEXT);
+                CHECK_STR(mp_str_n(at + 4, TEXT), mp_str_c(text));
+            }
+            free_bytes(bytes);
+        }
+    }
+    CHECK_INT(row, ROWS);
     free_chunks();
 }
 
@@ -358,12 +459,15 @@ static void two_threads_share_nothing_but_the_pool(void)
         const struct mp_parquet_chunk *a = workers[0].chunks[group];
         const struct mp_parquet_chunk *b = workers[1].chunks[group];
 
-        CHECK_STR(mp_str_n(a->pages[0].data, a->pages[0].size),
-                  mp_str_n(b->pages[0].data, b->pages[0].size));
+        struct mp_str ours = bytes_from_page(a, 0), theirs = bytes_from_page(b, 0);
+
+        CHECK_STR(ours, theirs);
+        free_bytes(ours);
+        free_bytes(theirs);
     }
-    CHECK_INT(mp_segment_pool_bytes(pool), 0);
     for (int i = 0; i < 4; i++)
         mp_parquet_chunk_free(workers[i / 2].chunks[i % 2]);
+    CHECK_INT(mp_segment_pool_bytes(pool), 0);
 }
 
 static void groups_round_up(void)
@@ -435,7 +539,7 @@ static void a_value_larger_than_any_page_is_refused(void)
                   MP_BAD_DATA);
         CHECK_STR(
             mp_str_c(err.text),
-            MP_STR("column c: a value of 2147483648 bytes, at most 2147479547 fit in a page"));
+            MP_STR("column c: a value of 2147483648 bytes, at most 2147475451 fit in a page"));
         CHECK(!err.retriable);
         CHECK(!chunks[0]);
     }
@@ -546,6 +650,8 @@ int main(int argc, char **argv)
         TEST(a_dictionary_where_values_repeat_and_none_for_unique_ones),
         TEST(unique_values_are_given_up_early),
         TEST(a_dictionary_stays_below_its_limit),
+        TEST(a_chunk_does_without_a_codec_that_saves_nothing),
+        TEST(pages_lie_over_the_ends_of_segments),
         TEST(two_threads_share_nothing_but_the_pool),
         TEST(groups_round_up),
         TEST(pages_end_by_bytes_and_by_rows),

@@ -138,9 +138,11 @@ static void see_end(struct play *play, struct actor *actor)
     mp_free(actor);
 }
 
-/* Some of the frozen go on. */
-static void thaw(struct play *play, bool all)
+/* Some of the frozen go on. Gives them, until their end is seen. */
+static uint32_t thaw(struct play *play, bool all, struct actor **ret)
 {
+    uint32_t count = 0;
+
     for (uint32_t i = 0; i < play->frozen_count;) {
         struct actor *actor = play->frozen[i];
 
@@ -150,27 +152,37 @@ static void thaw(struct play *play, bool all)
         }
         play->frozen[i] = play->frozen[--play->frozen_count];
         actor_thaw(actor);
-        see_end(play, actor);
+        ret[count++] = actor;
     }
+    return count;
 }
 
-/* A full set of processes, at the same time or one after the other. True: all ended well. */
+/* A full set of processes, at the same time or one after the other, while former ones wake up.
+ * True: all ended well. */
 static bool act(struct play *play, bool last)
 {
-    struct actor *actors[REPLICAS_MAX];
-    uint32_t count = 1 + (uint32_t)pick(play, REPLICAS_MAX), ended_well = 0;
+    struct actor *actors[REPLICAS_MAX], *woken[ACTORS_MAX];
+    uint32_t replica_count = 1 + (uint32_t)pick(play, REPLICAS_MAX), count = 0, ended_well = 0;
+    uint32_t woken_count = 0;
     bool at_once = pick(play, 2);
 
     if (!last)
         plan_faults(play);
-    for (uint32_t i = 0; i < count; i++) {
-        actors[i] = actor_new(play, i, count);
+    for (uint32_t i = 0; i < replica_count; i++) {
+        if (!last && count + 1 < replica_count && pick(play, 2))
+            continue; /* its partitions stay with whoever has them */
+        actors[count] = actor_new(play, i, replica_count);
         if (!last && pick(play, 3)) {
-            actors[i]->fate = 1 + (enum actor_fate)pick(play, 3);
-            actors[i]->fate_at = 1 + pick(play, pick(play, 2) ? 20 : 80);
+            actors[count]->fate = 1 + (enum actor_fate)pick(play, 3);
+            actors[count]->fate_at = 1 + pick(play, pick(play, 2) ? 20 : 80);
+            actors[count]->fate_of_one = pick(play, 2); /* most often a piece of a plan */
+            actors[count]->fate_call = ACTOR_COMMIT;
         }
+        count++;
     }
     for (uint32_t i = 0; i < count; i++) {
+        if (i == count / 2)
+            woken_count = thaw(play, false, woken);
         actor_start(actors[i]);
         if (!at_once)
             actor_wait(actors[i]);
@@ -183,6 +195,8 @@ static bool act(struct play *play, bool last)
         ended_well += actors[i]->code == MP_OK;
         see_end(play, actors[i]);
     }
+    for (uint32_t i = 0; i < woken_count; i++)
+        see_end(play, woken[i]);
     return ended_well == count;
 }
 
@@ -246,6 +260,8 @@ static void play(uint64_t seed, uint32_t ends[12])
 {
     static const struct mp_str yes[] = {MP_STR_INIT("yes")};
     struct play *play = mp_alloc(sizeof(*play));
+    struct actor *woken[ACTORS_MAX];
+    uint32_t woken_count;
     bool well = false;
 
     play->seed = seed;
@@ -259,10 +275,14 @@ static void play(uint64_t seed, uint32_t ends[12])
         act(play, false);
         check_commits(play, false);
         fill(play);
-        thaw(play, false);
+        woken_count = thaw(play, false, woken);
+        while (woken_count)
+            see_end(play, woken[--woken_count]);
         check_commits(play, false);
     }
-    thaw(play, true);
+    woken_count = thaw(play, true, woken);
+    while (woken_count)
+        see_end(play, woken[--woken_count]);
     for (uint32_t i = 0; !well; i++) {
         if (i == 30)
             test_fail(__FILE__, __LINE__, "seed %" PRIu64 ": it does not come to an end", seed);

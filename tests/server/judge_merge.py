@@ -13,6 +13,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -181,6 +182,19 @@ def test_nothing_is_left_of_files_whose_rows_are_all_deleted(lake):
     assert len(visible(lake)) == 50
 
 
+def test_bounds_beside_nans_are_kept(lake):
+    fields = [("id", 1, pa.int64()), ("s", 2, pa.string()), ("f", 3, pa.float64())]
+    for i in range(5):
+        lake.register(write(lake, fields, [{"id": 2 * i, "f": float("nan")},
+                                           {"id": 2 * i + 1, "f": i - 2.5}, {"id": 100 + i}]))
+    merged_rows = lake.compact()
+    assert merged_rows["files_in"] == 5, merged_rows
+    stats = lake.scan("?include=column_stats")[0]["data_file"]["column_stats"]
+    assert (bound(stats, 3, "lower_bound"), bound(stats, 3, "upper_bound")) == (-2.5, 1.5), stats
+    assert stats[2]["nan_count"] == 5 and stats[2]["null_count"] == 5, stats
+    assert "nan_count" not in stats[0], stats
+
+
 def test_a_target_of_a_vector_is_gone_after_compaction(lake):
     for _ in range(5):
         lake.append(10)
@@ -188,6 +202,21 @@ def test_a_target_of_a_vector_is_gone_after_compaction(lake):
     merged(lake)
     status, answer, _ = delete(lake, [(file, [1])], head)
     assert (status, answer["error"]) == (409, "commit_conflict"), (status, answer)
+
+
+def test_vectors_go_with_their_files(lake):
+    for _ in range(6):
+        lake.append(10)
+    deleted(lake, *((file, [2, 3]) for file in lake.files()))
+    merged(lake)
+    lake.ok("PATCH", lake.catalog + "/options", {"snapshot_retention_seconds": 1})
+    time.sleep(1.5)  # what is there becomes older than that
+    lake.append()
+    for task in ("expire", "cleanup"):
+        lake.ok("POST", lake.catalog + "/maintenance/%s?batch=1000" % task)
+    kept = {"s3://%s/%s" % (BUCKET, key) for key in lake.s3.keys(BUCKET, lake.prefix)}
+    assert kept == {f["path"] for f in lake.files()}, kept
+    assert len(visible(lake)) == 58
 
 
 def test_vectors_that_lie_are_left_alone(lake):

@@ -164,6 +164,45 @@ def _started(service):
 
 # --- Kafka -------------------------------------------------------------------------------------
 
+class _Rdkafka:
+    """Committed offsets by librdkafka itself: confluent_kafka reads metadata to a NUL byte, which
+    librdkafka does not promise behind it, and so reads past its end."""
+
+    class Partition(ctypes.Structure):
+        _fields_ = [("topic", ctypes.c_char_p), ("partition", ctypes.c_int32),
+                    ("offset", ctypes.c_int64), ("metadata", ctypes.c_void_p),
+                    ("metadata_size", ctypes.c_size_t), ("opaque", ctypes.c_void_p),
+                    ("err", ctypes.c_int), ("private", ctypes.c_void_p)]
+
+    @classmethod
+    def committed(cls, bootstrap, group, topic, partition):
+        rd = ctypes.CDLL("librdkafka.so.1")
+        for name in ("rd_kafka_conf_new", "rd_kafka_new", "rd_kafka_topic_partition_list_new"):
+            getattr(rd, name).restype = ctypes.c_void_p
+        rd.rd_kafka_topic_partition_list_add.restype = ctypes.POINTER(cls.Partition)
+        rd.rd_kafka_err2str.restype = ctypes.c_char_p
+        text, conf = ctypes.create_string_buffer(512), ctypes.c_void_p(rd.rd_kafka_conf_new())
+        for key, value in (("bootstrap.servers", bootstrap), ("group.id", group),
+                           ("log_level", "2")):
+            if rd.rd_kafka_conf_set(conf, key.encode(), value.encode(), text, 512):
+                raise RuntimeError(text.value.decode())
+        kafka = ctypes.c_void_p(rd.rd_kafka_new(1, conf, text, 512))  # 1: a consumer
+        if not kafka:
+            raise RuntimeError(text.value.decode())
+        wanted = ctypes.c_void_p(rd.rd_kafka_topic_partition_list_new(1))
+        try:
+            found = rd.rd_kafka_topic_partition_list_add(wanted, topic.encode(), partition)
+            error = rd.rd_kafka_committed(kafka, wanted, 10000)
+            if error or found[0].err:
+                raise RuntimeError(rd.rd_kafka_err2str(error or found[0].err).decode())
+            metadata = ctypes.string_at(found[0].metadata, found[0].metadata_size) \
+                if found[0].metadata else b""
+            return found[0].offset if found[0].offset >= 0 else None, metadata.decode()
+        finally:
+            rd.rd_kafka_topic_partition_list_destroy(wanted)
+            rd.rd_kafka_destroy(kafka)
+
+
 class Kafka:
     """One broker (KRaft). A second listener can be advertised at a port where a proxy stands:
     clients that begin at the proxy then stay behind it."""
@@ -267,13 +306,7 @@ class Kafka:
 
     def committed(self, group, topic, partition):
         """Gives (offset, metadata); offset is None where nothing was committed."""
-        from confluent_kafka import Consumer, TopicPartition
-        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": group, "log_level": 2})
-        try:
-            found = consumer.committed([TopicPartition(topic, partition)], timeout=10)[0]
-            return (found.offset if found.offset >= 0 else None), found.metadata
-        finally:
-            consumer.close()
+        return _Rdkafka.committed(self.bootstrap, group, topic, partition)
 
     def commit(self, group, offsets, topic):
         """Commits plain offsets, {partition: next}, as the Python program does."""

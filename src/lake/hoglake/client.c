@@ -7,7 +7,7 @@
  *     409                 MP_CONFLICT           yes
  *     3xx                 MP_BAD_CONFIG         no: redirects are not followed
  *     410, 422, other     MP_REFUSED            no
- *     2xx, no such JSON   MP_BAD_DATA           no
+ *     2xx, no such JSON   MP_REFUSED            no
  *
  * Callers for whom a status means more look at it first.
  */
@@ -149,7 +149,7 @@ enum mp_code mp_hog_malformed(struct mp_hoglake *lake, const struct mp_wire_read
                               struct mp_err *err)
 {
     enum mp_code code =
-        mp_err_set(err, MP_BAD_DATA, "answered %u with what is no hoglake answer: %s",
+        mp_err_set(err, MP_REFUSED, "answered %u with what is no hoglake answer: %s",
                    lake->answer.status, lake->answer.json ? reader->fault : "the body is no JSON");
 
     mp_err_add(err, "%s %s", lake->call.method, mp_buf_c(&lake->url) + lake->root_size);

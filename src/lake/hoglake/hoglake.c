@@ -34,6 +34,11 @@ static enum mp_code ping(struct mp_lake *self, struct mp_err *err)
     return code;
 }
 
+static void refresh(struct mp_lake *lake)
+{
+    mp_hog_distrust(of(lake));
+}
+
 static void object_key(struct mp_lake *self, const struct mp_lake_table *table,
                        const struct mp_lake_place *place, struct mp_buf *ret)
 {
@@ -80,6 +85,7 @@ static const struct mp_lake_driver driver = {
     .data_path = data_path,
     .ping = ping,
     .resolve = mp_hog_resolve,
+    .refresh = refresh,
     .evolve = mp_hog_evolve,
     .object_key = object_key,
     .commit_key = commit_key,

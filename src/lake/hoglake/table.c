@@ -54,7 +54,7 @@ static enum mp_code fill(struct mp_hog_table *table, const struct mp_wire_table 
         const struct mp_wire_column *column = &wire->columns[i];
 
         if (column->field_id <= 0 || column->field_id > INT32_MAX)
-            return mp_err_set(err, MP_BAD_DATA, "column \"%.*s\" has the field id %lld",
+            return mp_err_set(err, MP_REFUSED, "column \"%.*s\" has the field id %lld",
                               MP_STR_ARG(column->name), (long long)column->field_id);
         columns[i] = (struct mp_live_column){
             .name = mp_arena_str(&table->arena, column->name),

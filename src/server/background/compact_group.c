@@ -291,7 +291,7 @@ static enum mp_code put_object(struct work *work, FILE *spool, struct mp_err *er
 {
     enum mp_code code;
 
-    mp_footer_tell(work->group->arena, work->made.footer, work->group->columns, &work->told);
+    mp_compact_tell(work->group, &work->made, &work->told);
     work->path = new_path(work->group);
     code = queue_ticket(work);
     if (!code && upload(work, spool, work->made.bytes, err))

@@ -106,7 +106,7 @@ static enum mp_code join(struct mp_compact_group *group, const struct mp_parquet
     }
     code = mp_parquet_join(group->arena, inputs, group->count, &options, output, err, &joined);
     if (!code)
-        *ret = (struct mp_compact_made){joined.footer, joined.bytes};
+        *ret = (struct mp_compact_made){joined.footer, NULL, joined.bytes};
     return code;
 }
 
@@ -176,7 +176,7 @@ static enum mp_code merge_mapped(struct mp_compact_group *group, const char *byt
     code = mp_parquet_merge(group->arena, inputs, group->count, &options, output, err, ret_fault,
                             &merged);
     if (!code)
-        *ret = (struct mp_compact_made){merged.footer, merged.bytes};
+        *ret = (struct mp_compact_made){merged.footer, merged.stats, merged.bytes};
     return code;
 }
 
@@ -205,6 +205,7 @@ out:
     if (memory != MAP_FAILED)
         munmap(memory, bytes);
     fclose(copies);
+    mp_mem_trim();
     return code;
 }
 
@@ -222,4 +223,28 @@ enum mp_code mp_compact_make(struct mp_compact_group *group, FILE *spool, struct
     if (!code && fflush(spool))
         code = mp_err_set(err, MP_IO, "the temporary file: write failed");
     return code;
+}
+
+/* --- statistics --- */
+
+/* A footer counts no NaNs and shows no bounds beside one; the encoder knows both. The bounds of
+ * floats are the same bytes here and there. */
+static void tell_floats(const struct mp_column_stats *known, struct mp_wire_stats *ret)
+{
+    ret->has_nan_count = true;
+    ret->nan_count = (int64_t)known->nans;
+    if (!known->has_bounds)
+        return;
+    ret->lower = known->min;
+    ret->upper = known->max;
+}
+
+void mp_compact_tell(const struct mp_compact_group *group, const struct mp_compact_made *made,
+                     struct mp_footer *ret)
+{
+    mp_footer_tell(group->arena, made->footer, group->columns, ret);
+    for (uint32_t i = 0; made->stats && i < group->options.column_count; i++)
+        for (uint32_t k = 0; mp_type_is_float(made->stats[i].type) && k < ret->stats_count; k++)
+            if (ret->stats[k].field_id == made->stats[i].field_id)
+                tell_floats(&made->stats[i], &ret->stats[k]);
 }

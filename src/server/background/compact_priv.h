@@ -113,6 +113,7 @@ enum mp_code mp_compact_leaves(struct mp_arena *arena,
 
 struct mp_compact_made {
     const struct mp_parquet_footer *footer; /* NULL: no row is left, and no file */
+    const struct mp_column_stats *stats;    /* one a column; NULL: it was joined */
     uint64_t bytes;
 };
 
@@ -123,6 +124,9 @@ struct mp_parquet_merge_input mp_compact_merge_input(const struct mp_compact_fil
 /* Puts the new file into spool. *ret_fault: as in struct mp_group_result. */
 enum mp_code mp_compact_make(struct mp_compact_group *group, FILE *spool, struct mp_err *err,
                              uint32_t *ret_fault, struct mp_compact_made *ret);
+/* What the catalog keeps of the new file: what its footer tells, and of floats what it does not. */
+void mp_compact_tell(const struct mp_compact_group *group, const struct mp_compact_made *made,
+                     struct mp_footer *ret);
 
 /* --- compact_group.c --- */
 
