@@ -30,4 +30,13 @@ static inline int64_t mp_floor_div(int64_t value, int64_t by)
     return quotient - (value % by != 0 && (value < 0) != (by < 0));
 }
 
+/* What that division leaves: from 0 up to by - 1. Unlike value - quotient * by it cannot overflow.
+ */
+static inline int64_t mp_floor_mod(int64_t value, int64_t by)
+{
+    int64_t rest = value % by;
+
+    return rest < 0 ? rest + by : rest;
+}
+
 #endif

@@ -44,7 +44,7 @@ static struct mp_str timestamp_text(struct mp_arena *arena, int64_t value, int64
 {
     int64_t per_day = per_second * 86400, days = mp_floor_div(value, per_day);
     struct mp_str date = date_text(arena, days);
-    struct mp_str clock = clock_text(arena, value - days * per_day, per_second, digits);
+    struct mp_str clock = clock_text(arena, mp_floor_mod(value, per_day), per_second, digits);
 
     return mp_str_c(
         mp_arena_printf(arena, "%.*s %.*s%s", MP_STR_ARG(date), MP_STR_ARG(clock), zone));
@@ -152,7 +152,7 @@ static struct mp_str iso_timestamp(struct mp_arena *arena, int64_t us, const cha
 {
     int64_t days = mp_floor_div(us, MP_DAY_US);
     struct mp_str date = date_text(arena, days);
-    struct mp_str clock = iso_clock(arena, us - days * MP_DAY_US, zone);
+    struct mp_str clock = iso_clock(arena, mp_floor_mod(us, MP_DAY_US), zone);
 
     return mp_str_c(mp_arena_printf(arena, "%.*sT%.*s", MP_STR_ARG(date), MP_STR_ARG(clock)));
 }

@@ -449,9 +449,11 @@ enum mp_code mp_http_server_open(const struct mp_http_server_options *options, s
     while (server->worker_count < options->workers &&
            pthread_create(&server->workers[server->worker_count], NULL, work, server) == 0)
         server->worker_count++;
+    *ret = server; /* before there is a request whose handler looks at it */
     if (server->idle_fd >= 0 && server->worker_count == options->workers)
         server->daemon = start_daemon(server, fd);
     if (!server->daemon) {
+        *ret = NULL;
         mp_err_set(err, MP_IO, "http server on port %u: %s", (unsigned)server->port,
                    errno ? strerror(errno) : "did not start");
         close(fd);
@@ -459,7 +461,6 @@ enum mp_code mp_http_server_open(const struct mp_http_server_options *options, s
         release(server);
         return MP_IO;
     }
-    *ret = server;
     return MP_OK;
 }
 

@@ -81,7 +81,8 @@ struct mp_http_server_options {
 
 struct mp_http_server;
 
-/* MP_BAD_CONFIG: the address or port cannot be had. */
+/* *ret is written before the first handler is called, so that handlers may look at the server.
+ * MP_BAD_CONFIG: the address or port cannot be had. */
 enum mp_code mp_http_server_open(const struct mp_http_server_options *options, struct mp_err *err,
                                  struct mp_http_server **ret);
 uint16_t mp_http_server_port(const struct mp_http_server *server);

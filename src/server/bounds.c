@@ -228,7 +228,7 @@ static void print_time(struct mp_buf *buf, int64_t ns, bool full)
 
 static void print_instant(struct mp_buf *buf, int64_t value, int64_t per_day, bool zone)
 {
-    int64_t days = mp_floor_div(value, per_day), rest = value - days * per_day;
+    int64_t days = mp_floor_div(value, per_day), rest = mp_floor_mod(value, per_day);
 
     print_date(buf, days);
     mp_buf_add_byte(buf, 'T');

@@ -144,7 +144,7 @@ void mp_partition_value_print(struct mp_buf *buf, struct mp_str transform, enum 
         mp_buf_printf(buf, "\"%04lld\"", (long long)(1970 + count));
     else if (mp_str_eq(transform, MP_STR("month")))
         mp_buf_printf(buf, "\"%04lld-%02lld\"", (long long)(1970 + mp_floor_div(count, 12)),
-                      (long long)(count - 12 * mp_floor_div(count, 12) + 1));
+                      (long long)(mp_floor_mod(count, 12) + 1));
     else if (mp_str_eq(transform, MP_STR("day")))
         print_count(buf, MP_HOG_DATE, count);
     else if (mp_str_eq(transform, MP_STR("hour")))

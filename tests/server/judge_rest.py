@@ -902,7 +902,7 @@ def test_token_and_limits(_):
 def test_bodies_are_held_within_a_bound(_):
     with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % DB.port,
                           HOGLAKE_REQUEST_BYTES_MAX="100000", HOGLAKE_REQUEST_BODIES_BYTES_MAX="150000",
-                          HOGLAKE_REQUEST_BODY_TIMEOUT_MS="300") as server:
+                          HOGLAKE_REQUEST_BODY_TIMEOUT_MS="3000") as server:
         held = lambda: float(re.search(r"^hoglake_request_body_bytes (\S+)$", hoglaked.request(
             server.url + "/metrics")[1], re.M)[1])
         slow = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
@@ -1000,6 +1000,33 @@ def test_fuzzed_requests_never_break_it(server):
     assert not bad, (SEED, len(bad), bad[:3])
     assert server.process.running()
     ok(server, "GET", catalog)
+
+
+def test_changes_are_audited(server):
+    catalog, table, made = lake(server)
+    name, by = catalog[len("/catalogs/"):], {"author": 'a"\n', "message": "why é"}
+    ok(server, "POST", catalog + "/namespaces", dict(by, name="m"))
+    body = prepared(catalog, **by)
+    ok(server, "POST", catalog + "/commit/prepared", body)
+    ok(server, "POST", table + "/alter", dict(by, ops=[{"op": "set_table_comment", "comment": "secret text"},
+                                                       {"op": "drop_column", "name": "x"}]))
+    ok(server, "PATCH", catalog + "/options", {"snapshot_retention_seconds": 77})
+    ok(server, "DELETE", table + "?author=bob&message=bye")
+    refused(server, 404, "not_found", "DELETE", table)
+    lines = [json.loads(line) for line in server.process.log().splitlines()]
+    seen = [(l["action"], l["object"], l["outcome"], l["detail"], l["author"], l["message"]) for l in lines
+            if l["logger"] == "hoglake.audit" and l["catalog"] == name]
+    who = (by["author"], by["message"])
+    assert seen == [
+        ("catalog_create", "", "created", "data_path s3://b/%s/" % name, "", ""),
+        ("namespace_create", "n", "created", "namespace_id 1", "", ""),
+        ("table_create", "n.t", "created", "table_uuid %s, snapshot 2" % made["table_uuid"], "", ""),
+        ("namespace_create", "m", "created", "namespace_id 2") + who,
+        ("commit", body["idempotency_key"], "committed", "snapshot 4, 1 appends, 0 deletes") + who,
+        ("table_alter", "n.t", "altered", "snapshot 5, 2 operations: set_table_comment, drop_column") + who,
+        ("options_patch", "", "changed", '{"consumer_floor":true,"earliest_snapshot_id":0,"snapshot_retention_seconds":77}',
+         "", ""),
+        ("table_drop", "n.t", "dropped", "snapshot 6", "bob", "bye")], seen
 
 
 # --- last ---------------------------------------------------------------------------------------

@@ -70,6 +70,8 @@ static struct mp_type writer_type(const json_t *ask)
         [MP_HOG_UINT16] = MP_TYPE_UINT16,
         [MP_HOG_UINT32] = MP_TYPE_UINT32,
         [MP_HOG_UINT64] = MP_TYPE_UINT64,
+        [MP_HOG_FLOAT] = MP_TYPE_FLOAT,
+        [MP_HOG_DOUBLE] = MP_TYPE_DOUBLE,
         [MP_HOG_DECIMAL] = MP_TYPE_DECIMAL,
         [MP_HOG_DATE] = MP_TYPE_DATE,
         [MP_HOG_TIME] = MP_TYPE_TIME,
@@ -154,7 +156,7 @@ static void say_number(const json_t *ask)
 static void say_text(const json_t *ask)
 {
     mp_buf_add_c(&out, "{\"text\":");
-    mp_buf_add_json(&out, mp_value_text(&arena, writer_type(ask), hex_of(ask, "hex")));
+    mp_buf_add_json(&out, mp_value_text_hoglake(&arena, writer_type(ask), hex_of(ask, "hex")));
     mp_buf_add_byte(&out, '}');
 }
 

@@ -528,7 +528,7 @@ bool mp_wire_instant_read(struct mp_str text, int64_t *ret_us)
 
 void mp_wire_instant_print(struct mp_buf *buf, int64_t us)
 {
-    int64_t days = mp_floor_div(us, MP_DAY_US), rest = us - days * MP_DAY_US;
+    int64_t days = mp_floor_div(us, MP_DAY_US), rest = mp_floor_mod(us, MP_DAY_US);
     struct mp_civil date = mp_civil_of_days(days);
     int64_t seconds = rest / 1000000, fraction = rest % 1000000;
 

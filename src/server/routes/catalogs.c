@@ -144,7 +144,8 @@ enum mp_code mp_route_catalog_create(struct mp_call *call)
         return code;
     code = create(call, name, data_path, &by);
     if (!code)
-        mp_audit(call, "catalog_create", name, (struct mp_str){NULL, 0}, "created");
+        mp_audit(call, name, &(struct mp_audit){"catalog_create", "created", {NULL, 0}, &by},
+                 "data_path %.*s", MP_STR_ARG(data_path));
     return code;
 }
 
@@ -254,7 +255,8 @@ enum mp_code mp_route_catalog_drop(struct mp_call *call)
         code = mp_tx_run(call, call->parts[0], drop_work, &data_path);
     if (code)
         return code;
-    mp_audit(call, "catalog_drop", call->parts[0], by.author, "dropped");
+    mp_audit(call, call->parts[0], &(struct mp_audit){"catalog_drop", "dropped", {NULL, 0}, &by},
+             "data_path %.*s", MP_STR_ARG(data_path));
     mp_buf_add_byte(&call->out, '{');
     mp_wire_member_text(&call->out, "name", call->parts[0]);
     mp_wire_member_text(&call->out, "data_path", data_path);

@@ -33,6 +33,7 @@ static enum mp_code commit(struct mp_call *call, const struct kind *kind)
     struct mp_commit_rules rules = kind->rules;
     struct mp_wire_commit_result result;
     struct mp_wire_commit request;
+    struct mp_attribution by;
     enum mp_code code;
 
     mp_wire_commit_read(&reader, call->body, &request);
@@ -54,6 +55,10 @@ static enum mp_code commit(struct mp_call *call, const struct kind *kind)
     code = mp_commits_run(call, call->parts[0], &request, &rules, &result);
     if (code)
         return code;
+    by = (struct mp_attribution){request.author, request.message};
+    mp_audit(call, call->parts[0], &(struct mp_audit){"commit", "committed", request.key, &by},
+             "snapshot %lld, %u appends, %u deletes", (long long)result.snapshot_id,
+             request.append_count, request.delete_count);
     mp_wire_commit_result_print(&call->out, &result);
     return MP_OK;
 }

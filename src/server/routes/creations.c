@@ -228,14 +228,23 @@ static enum mp_code print(struct mp_call *call, struct mp_str operation,
     return MP_OK;
 }
 
-static void count_creation(struct mp_call *call, const char *action, struct mp_str outcome)
+static void count_creation(struct mp_call *call, const char *action, struct mp_str outcome,
+                           const struct creation *creation, const struct mp_attribution *by)
 {
     char labels[80];
+    struct mp_audit what = {
+        .action = mp_arena_printf(&call->arena, "table_creation_%s", action),
+        .outcome = mp_arena_printf(&call->arena, "%.*s", MP_STR_ARG(outcome)),
+        .object = call->parts[1],
+        .by = by,
+    };
 
     snprintf(labels, sizeof(labels), "%s,%.*s", action, MP_STR_ARG(outcome));
     mp_server_metrics_add(call->server->metrics, MP_SM_CREATIONS, labels, 1);
-    mp_audit(call, mp_arena_printf(&call->arena, "table_creation_%s", action), call->parts[0],
-             call->parts[1], mp_arena_printf(&call->arena, "%.*s", MP_STR_ARG(outcome)));
+    mp_audit(call, call->parts[0], &what, "table_uuid %.*s, state %.*s, reason %.*s, snapshot %lld",
+             MP_STR_ARG(creation->uuid), MP_STR_ARG(creation->state),
+             MP_STR_ARG(creation->reason.data ? creation->reason : MP_STR("none")),
+             (long long)creation->snapshot_id);
 }
 
 /* --- prepare --- */
@@ -341,7 +350,8 @@ static enum mp_code prepare(struct mp_call *call, const struct gate *gate)
     code = mp_tx_run(call, call->parts[0], prepare_work, &work);
     if (code)
         return code;
-    count_creation(call, "prepare", work.replayed ? MP_STR("replayed") : work.creation.state);
+    count_creation(call, "prepare", work.replayed ? MP_STR("replayed") : work.creation.state,
+                   &work.creation, &work.definition->by);
     return print(call, work.operation, &work.creation);
 }
 
@@ -429,7 +439,7 @@ enum mp_code mp_route_creation_abort(struct mp_call *call)
         code = mp_tx_run(call, call->parts[0], abort_work, &work);
     if (code)
         return code;
-    count_creation(call, "abort", work.creation.state);
+    count_creation(call, "abort", work.creation.state, &work.creation, NULL);
     return print(call, work.operation, &work.creation);
 }
 
@@ -664,7 +674,7 @@ static enum mp_code publish(struct mp_call *call, bool claimed)
     code = mp_tx_run(call, call->parts[0], publish_work, &work);
     if (code)
         return code;
-    count_creation(call, "publish", work.prepare.creation.state);
+    count_creation(call, "publish", work.prepare.creation.state, &work.prepare.creation, NULL);
     return print(call, work.prepare.operation, &work.prepare.creation);
 }
 

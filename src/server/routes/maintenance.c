@@ -17,7 +17,9 @@ static enum mp_code trigger(struct mp_call *call, enum mp_task task)
     if (!code)
         code = mp_background_run(call, task, call->parts[0], batch, true, &call->out);
     if (!code)
-        mp_audit(call, mp_task_names[task], call->parts[0], (struct mp_str){NULL, 0}, "ran");
+        mp_audit(call, call->parts[0],
+                 &(struct mp_audit){mp_task_names[task], "ran", {NULL, 0}, NULL}, "%.*s",
+                 MP_STR_ARG(mp_buf_str(&call->out)));
     return code;
 }
 

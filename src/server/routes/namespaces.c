@@ -103,7 +103,9 @@ enum mp_code mp_route_namespace_create(struct mp_call *call)
         code = mp_tx_run(call, call->parts[0], create_work, &work);
     if (code)
         return code;
-    mp_audit(call, "namespace_create", call->parts[0], work.name, "created");
+    mp_audit(call, call->parts[0],
+             &(struct mp_audit){"namespace_create", "created", work.name, &work.by},
+             "namespace_id %lld", (long long)work.id);
     call->status = 201;
     print_namespace(&call->out, work.name, work.id);
     return MP_OK;
@@ -158,7 +160,9 @@ enum mp_code mp_route_namespace_drop(struct mp_call *call)
         code = mp_tx_run(call, call->parts[0], drop_work, &work);
     if (code)
         return code;
-    mp_audit(call, "namespace_drop", call->parts[0], work.name, "dropped");
+    mp_audit(
+        call, call->parts[0], &(struct mp_audit){"namespace_drop", "dropped", work.name, &work.by},
+        "namespace_id %lld, snapshot %lld", (long long)work.id, (long long)work.result.snapshot_id);
     mp_wire_commit_result_print(&call->out, &work.result);
     return MP_OK;
 }

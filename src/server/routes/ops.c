@@ -4,6 +4,7 @@
 #include "base/base64.h"
 #include "server/routes/routes.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 static const char *const openapi[] = {
@@ -154,17 +155,34 @@ enum mp_code mp_route_not_implemented(struct mp_call *call)
     return mp_refuse(call, 501, "not_implemented", "publications and export do not exist");
 }
 
-void mp_audit(struct mp_call *call, const char *action, struct mp_str catalog, struct mp_str object,
-              const char *outcome)
+struct mp_str mp_audit_name(struct mp_call *call, struct mp_str name)
 {
+    return mp_str_c(
+        mp_arena_printf(&call->arena, "%.*s.%.*s", MP_STR_ARG(call->parts[1]), MP_STR_ARG(name)));
+}
+
+void mp_audit(struct mp_call *call, struct mp_str catalog, const struct mp_audit *what,
+              const char *format, ...)
+{
+    struct mp_str author = what->by ? what->by->author : MP_STR("");
+    struct mp_str message = what->by ? what->by->message : MP_STR("");
+    char detail[1024];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(detail, sizeof(detail), format, args);
+    va_end(args);
     struct mp_log_field fields[] = {
-        {"action", false, mp_str_c(action)},
+        {"action", false, mp_str_c(what->action)},
         {"catalog", false, catalog},
-        {"object", false, object.data ? object : MP_STR("")},
-        {"outcome", false, mp_str_c(outcome)},
+        {"object", false, what->object.data ? what->object : MP_STR("")},
+        {"outcome", false, mp_str_c(what->outcome)},
+        {"detail", false, mp_str_c(detail)},
+        {"author", false, author.data ? author : MP_STR("")},
+        {"message", false, message.data ? message : MP_STR("")},
         {"request_id", false, mp_str_c(call->request_id)},
     };
 
     mp_log_with(call->server->log, MP_LOG_INFO, "hoglake.audit", fields,
-                sizeof(fields) / sizeof(*fields), "%s", action);
+                sizeof(fields) / sizeof(*fields), "%s", what->action);
 }

@@ -87,8 +87,15 @@ MP_HANDLER(creation_commit);
 MP_HANDLER(creation_commit_uploads);
 MP_HANDLER(creation_abort);
 
-/* A line in the audit log. */
-void mp_audit(struct mp_call *call, const char *action, struct mp_str catalog, struct mp_str object,
-              const char *outcome);
+/* A line in the audit log: who changed what, once the change is in. The format is the detail. */
+struct mp_audit {
+    const char *action, *outcome;
+    struct mp_str object;            /* empty: the catalog itself */
+    const struct mp_attribution *by; /* NULL: nobody is named */
+};
+void mp_audit(struct mp_call *call, struct mp_str catalog, const struct mp_audit *what,
+              const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* "namespace.name", of the path's second and third part. */
+struct mp_str mp_audit_name(struct mp_call *call, struct mp_str name);
 
 #endif

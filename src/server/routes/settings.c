@@ -64,7 +64,9 @@ enum mp_code mp_route_options_patch(struct mp_call *call)
     if (!code)
         code = print_options(call);
     if (!code)
-        mp_audit(call, "options_patch", call->parts[0], by.author, "changed");
+        mp_audit(call, call->parts[0],
+                 &(struct mp_audit){"options_patch", "changed", {NULL, 0}, &by}, "%.*s",
+                 MP_STR_ARG(mp_buf_str(&call->out)));
     return code;
 }
 
@@ -191,7 +193,9 @@ enum mp_code mp_route_consumer_offset_put(struct mp_call *call)
         return mp_refuse(call, 409, "offset_regression", "the stored offset is above snapshot %lld",
                          (long long)snapshot);
     print_offset(call, number, 0);
-    mp_audit(call, "offset_commit", call->parts[0], call->parts[1], "committed");
+    mp_audit(call, call->parts[0],
+             &(struct mp_audit){"offset_commit", "committed", call->parts[1], NULL},
+             "table %.*s, snapshot %lld", MP_STR_ARG(uuid), (long long)snapshot);
     return MP_OK;
 }
 

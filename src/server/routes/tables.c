@@ -163,7 +163,11 @@ enum mp_code mp_route_table_create(struct mp_call *call)
     code = mp_tx_run(call, call->parts[0], create_work, &create);
     if (code)
         return code;
-    mp_audit(call, "table_create", call->parts[0], create.table.name, "created");
+    mp_audit(call, call->parts[0],
+             &(struct mp_audit){"table_create", "created", mp_audit_name(call, create.table.name),
+                                &create.by},
+             "table_uuid %.*s, snapshot %lld", MP_STR_ARG(create.table.uuid),
+             (long long)create.snapshot);
     wire = mp_table_wire(&create.table, create.snapshot);
     wire.has_snapshot_id = wire.has_totals = true;
     wire.snapshot_id = create.snapshot;
@@ -409,6 +413,21 @@ static enum mp_code alter_work(struct mp_tx *tx, void *context)
     return MP_OK;
 }
 
+static void audit_alter(struct mp_call *call, const struct alter *alter)
+{
+    struct mp_buf names = MP_BUF_INIT(64 * 1024);
+
+    for (size_t i = 0; i < json_array_size(alter->ops) && i < 50; i++)
+        mp_buf_printf(&names, "%s%s", i ? ", " : "",
+                      json_string_value(json_object_get(json_array_get(alter->ops, i), "op")));
+    mp_audit(call, call->parts[0],
+             &(struct mp_audit){"table_alter", "altered", mp_audit_name(call, call->parts[2]),
+                                &alter->by},
+             "snapshot %lld, %zu operations: %s", (long long)alter->snapshot,
+             json_array_size(alter->ops), mp_buf_c(&names));
+    mp_buf_fini(&names);
+}
+
 enum mp_code mp_route_table_alter(struct mp_call *call)
 {
     static const char *const known[] = {"ops", "author", "message", NULL};
@@ -432,7 +451,7 @@ enum mp_code mp_route_table_alter(struct mp_call *call)
         code = mp_tx_run(call, call->parts[0], alter_work, &alter);
     if (code)
         return code;
-    mp_audit(call, "table_alter", call->parts[0], call->parts[2], "altered");
+    audit_alter(call, &alter);
     wire = mp_table_wire(&alter.after, alter.snapshot);
     wire.has_snapshot_id = wire.has_totals = true;
     wire.snapshot_id = alter.snapshot;
@@ -478,7 +497,10 @@ enum mp_code mp_route_table_drop(struct mp_call *call)
         code = mp_tx_run(call, call->parts[0], drop_work, &drop);
     if (code)
         return code;
-    mp_audit(call, "table_drop", call->parts[0], call->parts[2], "dropped");
+    mp_audit(
+        call, call->parts[0],
+        &(struct mp_audit){"table_drop", "dropped", mp_audit_name(call, call->parts[2]), &drop.by},
+        "snapshot %lld", (long long)drop.result.snapshot_id);
     mp_wire_commit_result_print(&call->out, &drop.result);
     return MP_OK;
 }
@@ -531,7 +553,10 @@ enum mp_code mp_route_table_truncate(struct mp_call *call)
         code = mp_tx_run(call, call->parts[0], truncate_work, &truncate);
     if (code)
         return code;
-    mp_audit(call, "table_truncate", call->parts[0], call->parts[2], "truncated");
+    mp_audit(call, call->parts[0],
+             &(struct mp_audit){"table_truncate", "truncated", mp_audit_name(call, call->parts[2]),
+                                &truncate.by},
+             "snapshot %lld", (long long)truncate.result.snapshot_id);
     mp_wire_commit_result_print(&call->out, &truncate.result);
     return MP_OK;
 }

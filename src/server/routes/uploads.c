@@ -72,7 +72,12 @@ enum mp_code mp_route_upload_claim(struct mp_call *call)
            mp_v_c(mp_arena_printf(&call->arena, "%.*s/trino-upload/%.*s.%s", MP_STR_ARG(trimmed),
                                   MP_STR_ARG(id), data ? "parquet" : "puffin")),
            mp_v_text(kind));
-    return print_claim(call, at.catalog_id, id, owner, prefix, kind);
+    code = print_claim(call, at.catalog_id, id, owner, prefix, kind);
+    if (!code)
+        mp_audit(call, call->parts[0], &(struct mp_audit){"upload_claim", "claimed", id, NULL},
+                 "owner %.*s, prefix %.*s, %.*s", MP_STR_ARG(owner), MP_STR_ARG(prefix),
+                 MP_STR_ARG(kind));
+    return code;
 }
 
 enum mp_code mp_route_upload_renew(struct mp_call *call)
@@ -99,6 +104,8 @@ enum mp_code mp_route_upload_renew(struct mp_call *call)
     if (code)
         return code;
     mp_call_print_count(call, "renewed", mp_sql_changed(call->sql, number));
+    mp_audit(call, call->parts[0], &(struct mp_audit){"upload_renew", "renewed", owner, NULL},
+             "%lld claims", (long long)mp_sql_changed(call->sql, number));
     return MP_OK;
 }
 
@@ -141,6 +148,8 @@ enum mp_code mp_route_upload_abandon(struct mp_call *call)
     if (code)
         goto out;
     mp_call_print_count(call, "abandoned", mp_sql_changed(call->sql, number));
+    mp_audit(call, call->parts[0], &(struct mp_audit){"upload_abandon", "abandoned", owner, NULL},
+             "%lld claims", (long long)mp_sql_changed(call->sql, number));
 out:
     mp_sql_array_fini(&paths);
     return code;
@@ -175,5 +184,8 @@ enum mp_code mp_route_upload_schedule_expired(struct mp_call *call)
     if (code)
         return code;
     mp_call_print_count(call, "scheduled", mp_sql_changed(call->sql, number));
+    mp_audit(call, call->parts[0],
+             &(struct mp_audit){"upload_schedule_expired", "scheduled", {NULL, 0}, NULL},
+             "%lld claims", (long long)mp_sql_changed(call->sql, number));
     return MP_OK;
 }

@@ -155,7 +155,9 @@ enum mp_code mp_route_view_create(struct mp_call *call)
     code = mp_tx_run(call, call->parts[0], create_work, &view);
     if (code)
         return code;
-    mp_audit(call, "view_create", call->parts[0], view.name, "created");
+    mp_audit(call, call->parts[0],
+             &(struct mp_audit){"view_create", "created", mp_audit_name(call, view.name), &view.by},
+             "view_uuid %.*s, dialect %.*s", MP_STR_ARG(view.uuid), MP_STR_ARG(view.dialect));
     call->status = 201;
     print_view(&call->out, call->parts[1], &view);
     return MP_OK;
@@ -190,7 +192,9 @@ enum mp_code mp_route_view_drop(struct mp_call *call)
         code = mp_tx_run(call, call->parts[0], drop_work, &view);
     if (code)
         return code;
-    mp_audit(call, "view_drop", call->parts[0], view.name, "dropped");
+    mp_audit(call, call->parts[0],
+             &(struct mp_audit){"view_drop", "dropped", mp_audit_name(call, view.name), &view.by},
+             "snapshot %lld", (long long)view.result.snapshot_id);
     mp_wire_commit_result_print(&call->out, &view.result);
     return MP_OK;
 }
