@@ -548,7 +548,8 @@ static void a_table_is_made_with_its_namespace(void)
                                              NOT_FOUND,
                                              NO_NAMESPACE,
                                              {.status = 201, .body = "{}"},
-                                             TABLE(5, ID "," TS "," TAG, )};
+                                             TABLE(5, ID "," TS "," TAG, ),
+                                             RETENTION(4000)};
 
     OPEN(steps, "", 0);
     CHECK_INT(evolved(3)->snapshot, 5);
@@ -557,7 +558,8 @@ static void a_table_is_made_with_its_namespace(void)
     said(3, "{\"name\":\"analytics\"}");
     asked(4, "POST", AT "/namespaces/analytics/tables");
     said(4, "{\"name\":\"events\"," NEW_COLUMNS "}");
-    over(5);
+    asked(5, "GET", AT "/options"); /* here, so that the first steady flush asks for nothing */
+    over(6);
 }
 
 /* At each step another process may be first. */
@@ -569,13 +571,14 @@ static void whoever_is_second_takes_what_is_there(void)
                                              REFUSED(409, "already_exists"),
                                              REFUSED(409, "already_exists"),
                                              TABLE(6, ID "," TS, ),
-                                             TABLE(7, ID "," TS, SPEC(1, MONTH_TS))};
+                                             TABLE(7, ID "," TS, SPEC(1, MONTH_TS)),
+                                             RETENTION(4000)};
 
     OPEN(steps, "month(ts)", 0);
     CHECK_INT(evolved(3)->snapshot, 7); /* bare as it was found, it was given its layout */
     asked(5, "GET", AT_TABLE_Q);
     asked(6, "POST", AT_TABLE "/alter");
-    over(7);
+    over(8);
 }
 
 static void without_the_capability_a_table_is_made_bare_and_altered(void)
@@ -585,13 +588,14 @@ static void without_the_capability_a_table_is_made_bare_and_altered(void)
         NOT_FOUND,
         NAMESPACE,
         {.status = 201, .body = TABLE_TEXT(UUID, 5, ID "," TS "," TAG, )},
-        TABLE(6, ID "," TS "," TAG, SPEC(1, MONTH_TS) SORT(ASC(3)))};
+        TABLE(6, ID "," TS "," TAG, SPEC(1, MONTH_TS) SORT(ASC(3))),
+        RETENTION(4000)};
 
     OPEN(steps, "month(ts)", 1);
     CHECK_INT(evolved(3)->snapshot, 6);
     said(3, "{\"name\":\"events\"," NEW_COLUMNS "}");
     said(4, "{\"ops\":[" PARTITION_OP "," SORT_OP "]}");
-    over(5);
+    over(6);
 }
 
 static void a_table_is_made_whole_where_the_catalog_can(void)
@@ -617,7 +621,8 @@ static void a_table_is_made_whole_where_the_catalog_can(void)
                                           NAMESPACE,
                                           {.body = "{\"state\":\"prepared\"}"},
                                           {.body = "{\"state\":\"committed\"}"},
-                                          {.body = rows[i].table}};
+                                          {.body = rows[i].table},
+                                          RETENTION(4000)};
         struct mp_str prefix = MP_STR(AT "/table-creations/"), target;
         char body[2000], end[64];
 
@@ -637,7 +642,7 @@ static void a_table_is_made_whole_where_the_catalog_can(void)
         CHECK_STR(mp_str_n(target.data + prefix.size, target.size - prefix.size), mp_str_c(end));
         said(4, "{\"files\":[]}");
         asked(5, "GET", AT_TABLE_Q);
-        over(6);
+        over(7);
     }
 }
 
@@ -661,6 +666,7 @@ static void a_creation_that_is_rejected(void)
             {.body = "{\"state\":\"prepared\"}"},
             {.body = rows[i].body},
             TABLE(5, ID "," TS "," TAG, SPEC(1, MONTH_TS)),
+            RETENTION(4000),
         };
         const struct mp_lake_table *table;
         enum mp_code code;
@@ -671,7 +677,7 @@ static void a_creation_that_is_rejected(void)
             fault(code, rows[i].code, rows[i].retriable);
         else
             CHECK_OK(code, err);
-        over(rows[i].code ? 5 : 6);
+        over(rows[i].code ? 5 : 7);
     }
 }
 
