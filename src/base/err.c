@@ -1,5 +1,6 @@
 #include "base/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,16 @@ enum mp_code mp_err_set(struct mp_err *err, enum mp_code code, const char *forma
     va_start(args, format);
     vsnprintf(err->text, sizeof(err->text), format, args);
     va_end(args);
+    return code;
+}
+
+enum mp_code mp_err_errno(struct mp_err *err, enum mp_code code, const char *what, const char *path)
+{
+    int sys = errno;
+
+    mp_err_set(err, code, "%s %s: %s", what, path, strerror(sys));
+    if (err)
+        err->sys = sys;
     return code;
 }
 

@@ -38,6 +38,9 @@ struct mp_err {
  */
 enum mp_code mp_err_set(struct mp_err *err, enum mp_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* What a system call told of a path: "what path: why" and sys, from errno. */
+enum mp_code mp_err_errno(struct mp_err *err, enum mp_code code, const char *what,
+                          const char *path);
 /* Puts "what: " in front of the text. */
 void mp_err_add(struct mp_err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Gives a constant lower-case name, such as "conflict". */

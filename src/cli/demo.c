@@ -147,10 +147,10 @@ static enum mp_code absolute(struct mp_arena *arena, const char *directory, stru
     char *path;
 
     if (mkdir(directory, 0777) && errno != EEXIST)
-        return mp_err_set(err, MP_BAD_CONFIG, "directory %s: %s", directory, strerror(errno));
+        return mp_err_errno(err, MP_BAD_CONFIG, "directory", directory);
     path = realpath(directory, NULL);
     if (!path)
-        return mp_err_set(err, MP_BAD_CONFIG, "directory %s: %s", directory, strerror(errno));
+        return mp_err_errno(err, MP_BAD_CONFIG, "directory", directory);
     *ret = mp_arena_printf(arena, "%s", path);
     free(path); /* realpath's own malloc */
     return MP_OK;

@@ -13,16 +13,6 @@
 
 enum { HASHED_BYTES_MAX = 64 * 1024 };
 
-static enum mp_code fault(const char *what, const char *path, struct mp_err *err)
-{
-    int sys = errno;
-    enum mp_code code = mp_err_set(err, MP_IO, "%s %s: %s", what, path, strerror(sys));
-
-    if (err)
-        err->sys = sys;
-    return code;
-}
-
 /* Reads up to size leading bytes. */
 static enum mp_code read_head(const char *path, char *data, size_t size, struct mp_err *err,
                               size_t *ret)
@@ -32,7 +22,7 @@ static enum mp_code read_head(const char *path, char *data, size_t size, struct 
     ssize_t got = 1;
 
     if (fd < 0)
-        return fault("open", path, err);
+        return mp_err_errno(err, MP_IO, "open", path);
     while (used < size && got != 0) {
         got = read(fd, data + used, size - used);
         if (got < 0 && errno != EINTR)
@@ -40,7 +30,7 @@ static enum mp_code read_head(const char *path, char *data, size_t size, struct 
         used += got > 0 ? (size_t)got : 0;
     }
     if (got < 0)
-        fault("read", path, err);
+        mp_err_errno(err, MP_IO, "read", path);
     close(fd);
     *ret = used;
     return got < 0 ? MP_IO : MP_OK;
@@ -51,7 +41,7 @@ static enum mp_code name_by(const char *path, size_t wanted, struct mp_err *err,
 {
     char *data = mp_alloc(HASHED_BYTES_MAX), *canonical = realpath(path, NULL);
     size_t size = 0;
-    enum mp_code code = canonical ? MP_OK : fault("resolve", path, err);
+    enum mp_code code = canonical ? MP_OK : mp_err_errno(err, MP_IO, "resolve", path);
 
     if (!code)
         code = read_head(path, data, wanted, err, &size);

@@ -30,16 +30,6 @@ static char *with_ending(const char *path, const char *ending)
     return text;
 }
 
-static enum mp_code fault(const char *what, const char *path, struct mp_err *err)
-{
-    int sys = errno;
-    enum mp_code code = mp_err_set(err, MP_IO, "%s %s: %s", what, path, strerror(sys));
-
-    if (err)
-        err->sys = sys;
-    return code;
-}
-
 static json_t *sources_of(const struct mp_file_state *state)
 {
     return json_object_get(state->root, "sources");
@@ -50,11 +40,11 @@ static enum mp_code lock(struct mp_file_state *state, struct mp_err *err)
 {
     state->lock = open(state->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (state->lock < 0)
-        return fault("open", state->lock_path, err);
+        return mp_err_errno(err, MP_IO, "open", state->lock_path);
     if (flock(state->lock, LOCK_EX | LOCK_NB) == 0)
         return MP_OK;
     if (errno != EWOULDBLOCK)
-        return fault("lock", state->lock_path, err);
+        return mp_err_errno(err, MP_IO, "lock", state->lock_path);
     mp_err_set(err, MP_CONFLICT, "state %s is in use by another process", state->path);
     if (err)
         err->retriable = false;
@@ -91,7 +81,7 @@ static enum mp_code load(struct mp_file_state *state, struct mp_err *err)
         return MP_OK;
     }
     if (!file)
-        return fault("open", state->path, err);
+        return mp_err_errno(err, MP_IO, "open", state->path);
     state->root = json_loadf(file, JSON_REJECT_DUPLICATES, &why);
     fclose(file);
     if (!state->root)
@@ -154,11 +144,11 @@ static enum mp_code write_all(int fd, const char *path, struct mp_str text, stru
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0)
-            return fault("write", path, err);
+            return mp_err_errno(err, MP_IO, "write", path);
         text.data += done;
         text.size -= (size_t)done;
     }
-    return fsync(fd) < 0 ? fault("sync", path, err) : MP_OK;
+    return fsync(fd) < 0 ? mp_err_errno(err, MP_IO, "sync", path) : MP_OK;
 }
 
 static enum mp_code sync_folder(const char *path, struct mp_err *err)
@@ -166,7 +156,7 @@ static enum mp_code sync_folder(const char *path, struct mp_err *err)
     char *copy = with_ending(path, "");
     const char *folder = dirname(copy);
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    enum mp_code code = fd < 0 || fsync(fd) < 0 ? fault("sync", folder, err) : MP_OK;
+    enum mp_code code = fd < 0 || fsync(fd) < 0 ? mp_err_errno(err, MP_IO, "sync", folder) : MP_OK;
 
     if (fd >= 0)
         close(fd);
@@ -182,12 +172,12 @@ static enum mp_code save(const struct mp_file_state *state, struct mp_err *err)
 
     if (!text)
         mp_out_of_memory(0);
-    code = fd < 0 ? fault("open", state->next_path, err)
+    code = fd < 0 ? mp_err_errno(err, MP_IO, "open", state->next_path)
                   : write_all(fd, state->next_path, mp_str_c(text), err);
     if (fd >= 0 && close(fd) < 0 && !code)
-        code = fault("close", state->next_path, err);
+        code = mp_err_errno(err, MP_IO, "close", state->next_path);
     if (!code && rename(state->next_path, state->path) < 0)
-        code = fault("rename to", state->path, err);
+        code = mp_err_errno(err, MP_IO, "rename to", state->path);
     if (!code)
         code = sync_folder(state->path, err);
     free(text);

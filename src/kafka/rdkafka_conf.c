@@ -91,17 +91,25 @@ static enum mp_code set_unless_passed(const struct mp_source_rdkafka_options *op
     return code;
 }
 
-enum mp_code mp_rdkafka_conf(const struct mp_source_rdkafka_options *options, struct mp_err *err,
-                             rd_kafka_conf_t **ret)
+/* What both clients have: where the brokers are, and what is passed through. */
+static enum mp_code set_common(rd_kafka_conf_t *conf,
+                               const struct mp_source_rdkafka_options *options, struct mp_err *err)
 {
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    enum mp_code code;
+    enum mp_code code = set(conf, "bootstrap.servers", options->bootstrap, err);
 
-    code = set(conf, "bootstrap.servers", options->bootstrap, err);
     if (!code)
         code = set(conf, "client.id", options->client_id, err);
     for (uint32_t i = 0; i < options->setting_count && !code; i++)
         code = set(conf, options->settings[i].name, options->settings[i].value, err);
+    return code;
+}
+
+enum mp_code mp_rdkafka_conf(const struct mp_source_rdkafka_options *options, struct mp_err *err,
+                             rd_kafka_conf_t **ret)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    enum mp_code code = set_common(conf, options, err);
+
     if (!code)
         code = set(conf, "group.id", options->group, err);
     if (!code)
@@ -134,13 +142,8 @@ enum mp_code mp_rdkafka_owner_conf(const struct mp_source_rdkafka_options *optio
                                    struct mp_err *err, rd_kafka_conf_t **ret)
 {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    enum mp_code code;
+    enum mp_code code = set_common(conf, options, err);
 
-    code = set(conf, "bootstrap.servers", options->bootstrap, err);
-    if (!code)
-        code = set(conf, "client.id", options->client_id, err);
-    for (uint32_t i = 0; i < options->setting_count && !code; i++)
-        code = set(conf, options->settings[i].name, options->settings[i].value, err);
     if (!code)
         code = set_number(conf, "statistics.interval.ms", 0, err);
     if (!code)

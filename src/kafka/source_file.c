@@ -51,16 +51,6 @@ static struct file_source *of(struct mp_source *source)
     return (struct file_source *)source;
 }
 
-static enum mp_code fault(const struct file_source *file, const char *what, struct mp_err *err)
-{
-    int sys = errno;
-    enum mp_code code = mp_err_set(err, MP_IO, "%s %s: %s", what, file->path, strerror(sys));
-
-    if (err)
-        err->sys = sys;
-    return code;
-}
-
 static int64_t size_of(const struct file_source *file)
 {
     struct stat info;
@@ -120,7 +110,7 @@ static enum mp_code fill(struct file_source *file, uint32_t wait_ms, struct mp_e
     }
     got = events < 0 ? -1 : read_some(file, file->data + file->end, file->capacity - file->end);
     if (got < 0)
-        return fault(file, "read", err);
+        return mp_err_errno(err, MP_IO, "read", file->path);
     file->end += (size_t)got;
     file->ended = got == 0;
     return MP_OK;
@@ -223,7 +213,7 @@ static enum mp_code check_place(const struct file_source *file, int64_t offset, 
         return MP_OK;
     got = pread(file->fd, around, sizeof(around), offset - 1);
     if (got < 0)
-        return fault(file, "read", err);
+        return mp_err_errno(err, MP_IO, "read", file->path);
     if (got >= 1 && around[0] == '\n')
         return MP_OK;
     if (got >= 2 && around[1] == '\n')
@@ -475,7 +465,7 @@ enum mp_code mp_source_file_open(const struct mp_source_file_options *options, s
 
         if (S_ISDIR(info.st_mode))
             errno = EISDIR;
-        code = fault(file, "open", err);
+        code = mp_err_errno(err, MP_IO, "open", file->path);
         file_close(&file->source);
         return code;
     }

@@ -12,7 +12,7 @@ enum { PEM_BYTES_MAX = 1024 * 1024, CHAIN_MAX = 32 };
 static enum mp_code read_pem(const char *path, struct mp_err *err, struct mp_buf *ret)
 {
     if (!mp_file_read(path, ret))
-        return mp_err_set(err, MP_BAD_CONFIG, "read %s: %s", path, strerror(errno));
+        return mp_err_errno(err, MP_BAD_CONFIG, "read", path);
     if (ret->size + 1 >= PEM_BYTES_MAX)
         return mp_err_set(err, MP_BAD_CONFIG, "read %s: larger than %d bytes", path,
                           PEM_BYTES_MAX - 2);

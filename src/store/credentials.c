@@ -283,10 +283,8 @@ static bool web_identity_named(struct mp_credentials *c)
 /* The token is a file because it is replaced under us: read at every use. */
 static enum mp_code read_token(const char *path, struct mp_buf *ret, struct mp_err *err)
 {
-    if (!mp_file_read(path, ret)) {
-        mp_err_set(err, MP_IO, "read token file %s: %s", path, strerror(errno));
-        return MP_IO;
-    }
+    if (!mp_file_read(path, ret))
+        return mp_err_errno(err, MP_IO, "read token file", path);
     while (ret->size > 0 && strchr(" \t\r\n", ret->data[ret->size - 1]))
         ret->size--;
     if (ret->size == 0)

@@ -9,7 +9,7 @@ import time
 import hoglakes
 import lakes
 import services
-from test_kill import random_sizes
+from test_kill import kill_at_next_snapshot, random_sizes
 
 RECORDS, ROUNDS, PARTITIONS = 200000, 50, 4
 SEED = int(os.environ.get("E2E_SEED", "20261201"))
@@ -18,14 +18,6 @@ SEED = int(os.environ.get("E2E_SEED", "20261201"))
 def numbered(low, high, chance):
     return [b'{"n":%d,"pad":"%s"}' % (n, b"x" * chance.randrange(20, 100))
             for n in range(low, high)]
-
-
-def kill_at_next_snapshot(newest, process, seconds):
-    before, end = newest(), time.monotonic() + seconds
-    while newest() <= before:
-        assert process.running(), process.log_end()
-        assert time.monotonic() < end, "no snapshot in %d s:\n%s" % (seconds, process.log_end())
-    process.kill()
 
 
 def finish(kafka, lake, topic, records, env):

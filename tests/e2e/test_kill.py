@@ -17,15 +17,13 @@ def random_sizes(chance):
             "CONSUME_BATCH_SIZE": chance.choice([10, 50, 200, 1000])}
 
 
-def kill_at_next_snapshot(lake, process, seconds):
-    """Ends the process as soon as the catalog shows a snapshot that was not there before."""
-    before = lake.snapshot()
-    end = time.monotonic() + seconds
-    with lake.watch() as newest:
-        while newest() <= before:
-            assert process.running(), process.log_end()
-            assert time.monotonic() < end, "no snapshot in %d s:\n%s" % (seconds, process.log_end())
-        process.kill()
+def kill_at_next_snapshot(newest, process, seconds):
+    """Ends the process as soon as newest(), the catalog's newest snapshot, is another."""
+    before, end = newest(), time.monotonic() + seconds
+    while newest() <= before:
+        assert process.running(), process.log_end()
+        assert time.monotonic() < end, "no snapshot in %d s:\n%s" % (seconds, process.log_end())
+    process.kill()
 
 
 def test_each_record_once_through_thirty_kills(kafka, pg_lake, tmp_path):
@@ -43,7 +41,8 @@ def test_each_record_once_through_thirty_kills(kafka, pg_lake, tmp_path):
         process = services.start_millpond(env, str(tmp_path), name="turn-%d" % turn)
         try:
             if turn % 2 == 0:
-                kill_at_next_snapshot(pg_lake, process, 30)
+                with pg_lake.watch() as newest:
+                    kill_at_next_snapshot(newest, process, 30)
             else:
                 time.sleep(chance.uniform(0.05, 1.5))
                 assert process.running(), process.log_end()

@@ -3,10 +3,8 @@
  * The input is a list of "NAME=value" texts with a NUL behind each; behind them stand settings that
  * suffice, so that an empty input is good. A secret among those must not come out anywhere.
  */
+#include "fuzz/fuzz.h"
 #include "config/config.h"
-
-#include <stdio.h>
-#include <stdlib.h>
 
 enum { ENTRIES_MAX = 64 };
 
@@ -24,8 +22,6 @@ static const char *const suffice[] = {"KAFKA_TOPIC=t",
                                       "HOGLAKE_TABLE=t",
                                       "DUCKLAKE_RDS_PASSWORD=hunter2-never-shown",
                                       "POSTHOG_PROJECT_TOKEN=hunter2-never-shown"};
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void must(bool condition, const char *what)
 {
@@ -71,3 +67,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(copy);
     return 0;
 }
+
+#include "fuzz/replay.h"

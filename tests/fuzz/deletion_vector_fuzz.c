@@ -6,13 +6,11 @@
  *
  * With -DMP_LIBFUZZER clang's fuzzer feeds it; without, it replays the files it is given.
  */
+#include "fuzz/fuzz.h"
 #include "server/background/deletion_vector.h"
 #include "server/puffin_maker.h"
 
 #include <assert.h>
-#include <stdio.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const struct mp_deletion_vector *vector, uint64_t rows)
 {

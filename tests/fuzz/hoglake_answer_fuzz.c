@@ -8,20 +8,8 @@
  *   Z2  columns come in the order of their ordinals
  *   Z3  a table that was read is printed so that it reads and prints the same again
  */
+#include "fuzz/fuzz.h"
 #include "lake/hoglake/wire.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_text(struct mp_str text)
 {
@@ -103,22 +91,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-#ifndef MP_LIBFUZZER
-int main(int argc, char **argv)
-{
-    static uint8_t bytes[1 << 20];
-
-    for (int i = 1; i < argc; i++) {
-        FILE *file = fopen(argv[i], "rb");
-
-        if (!file) {
-            fprintf(stderr, "cannot read %s\n", argv[i]);
-            return 2;
-        }
-        LLVMFuzzerTestOneInput(bytes, fread(bytes, 1, sizeof(bytes), file));
-        fclose(file);
-    }
-    printf("%d inputs\n", argc - 1);
-    return 0;
-}
-#endif
+#include "fuzz/replay.h"

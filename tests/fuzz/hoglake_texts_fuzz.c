@@ -5,14 +5,10 @@
  * be a column's is one in the setting too. Both grammars, types and base64 only must not fall over;
  * base64 that is read prints as it was.
  */
+#include "fuzz/fuzz.h"
 #include "base/base64.h"
 #include "lake/hoglake/body.h"
 #include "lake/partition_by.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void must(bool condition, const char *what)
 {
@@ -98,3 +94,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mp_arena_fini(&arena);
     return 0;
 }
+
+#include "fuzz/replay.h"

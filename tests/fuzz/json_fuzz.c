@@ -17,24 +17,13 @@
  *   Z4  a decoded string, escaped and scanned again, is the same
  *   Z5  no name appears twice; a refused record interns none
  */
+#include "fuzz/fuzz.h"
 #include "base/mem.h"
 #include "json/json.h"
 #include "json/json_priv.h"
 #include "json/utf8.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct answer {
     enum mp_json_fault fault;
@@ -214,39 +203,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-#ifndef MP_LIBFUZZER
-
-static bool run_file(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    size_t size = 0, most = 1 << 16;
-    char *data;
-
-    if (!file)
-        return false;
-    data = mp_alloc(most);
-    for (size_t got; (got = fread(data + size, 1, most - size, file)) > 0;) {
-        size += got;
-        if (size == most)
-            data = mp_realloc(data, most *= 2);
-    }
-    fclose(file);
-    LLVMFuzzerTestOneInput((const uint8_t *)data, size);
-    mp_free(data);
-    return true;
-}
-
-int main(int argc, char **argv)
-{
-    int failed = 0;
-
-    for (int k = 1; k < argc; k++)
-        if (!run_file(argv[k])) {
-            fprintf(stderr, "%s: cannot be read\n", argv[k]);
-            failed++;
-        }
-    printf("%d passed, %d failed\n", argc - 1 - failed, failed);
-    return failed ? 1 : 0;
-}
-
-#endif
+#include "fuzz/replay.h"

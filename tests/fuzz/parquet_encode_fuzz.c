@@ -11,14 +11,11 @@
  *
  * Without it (no -DMP_LIBFUZZER, any compiler) the program runs the files it is given, once each.
  */
+#include "fuzz/fuzz.h"
 #include "base/mem.h"
 #include "parquet/writer.h"
 
 #include <assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { ROWS_MAX = 4000, GROUPS_MAX = 64 };
 

@@ -7,13 +7,11 @@
  *
  * With -DMP_LIBFUZZER clang's fuzzer feeds it; without, it replays the files it is given.
  */
+#include "fuzz/fuzz.h"
 #include "parquet/footer_stats.h"
 #include "parquet/join.h"
 
 #include <assert.h>
-#include <stdio.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_nodes(const struct mp_parquet_footer *footer)
 {

@@ -8,16 +8,14 @@
  *
  * With -DMP_LIBFUZZER clang's fuzzer feeds it; without, it replays the files it is given.
  */
+#include "fuzz/fuzz.h"
 #include "base/buf.h"
 #include "parquet/merge.h"
 #include "parquet/reader.h"
 
 #include <assert.h>
-#include <stdio.h>
 
 enum { HEAD_BYTES = 8, BYTES_MAX = 16 << 20, FILE_BYTES_MAX = 256 << 20 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A file of one leaf and one row group, as a footer would tell it. */
 struct file {

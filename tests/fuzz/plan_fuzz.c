@@ -5,20 +5,8 @@
  *   L2  a plan that is read is one: its range holds what it says, this partition is a member
  *   L3  it is printed so that it reads back the same, where it fits
  */
+#include "fuzz/fuzz.h"
 #include "pipeline/plan.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void must_be_one(const struct mp_plan *plan, int32_t partition)
 {
@@ -65,19 +53,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-#ifndef MP_LIBFUZZER
-int main(int argc, char **argv)
-{
-    static uint8_t data[65536];
-
-    for (int i = 1; i < argc; i++) {
-        FILE *file = fopen(argv[i], "re");
-
-        if (!file)
-            return 1;
-        LLVMFuzzerTestOneInput(data, fread(data, 1, sizeof(data), file));
-        fclose(file);
-    }
-    return 0;
-}
-#endif
+#include "fuzz/replay.h"

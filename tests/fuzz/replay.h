@@ -6,8 +6,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 #ifndef MP_LIBFUZZER
 int main(int argc, char **argv)
 {

@@ -16,21 +16,9 @@
  *   Z4  a walk that is ended early has seen what the whole one saw first
  *   Z5  paths and texts are within their bounds
  */
+#include "fuzz/fuzz.h"
 #include "base/buf.h"
 #include "store/s3_xml.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct seen {
     size_t count, stop_after;
@@ -114,22 +102,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-#ifndef MP_LIBFUZZER
-int main(int argc, char **argv)
-{
-    static uint8_t bytes[1 << 20];
-
-    for (int i = 1; i < argc; i++) {
-        FILE *file = fopen(argv[i], "rb");
-
-        if (!file) {
-            fprintf(stderr, "cannot read %s\n", argv[i]);
-            return 2;
-        }
-        LLVMFuzzerTestOneInput(bytes, fread(bytes, 1, sizeof(bytes), file));
-        fclose(file);
-    }
-    printf("%d inputs\n", argc - 1);
-    return 0;
-}
-#endif
+#include "fuzz/replay.h"

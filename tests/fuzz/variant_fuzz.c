@@ -12,23 +12,11 @@
  *
  * After  VariantEncoding.md, VariantShredding.md.
  */
+#include "fuzz/fuzz.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "column/variant.h"
 #include "json/tree.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* ---- what a tree says, as one text ----------------------------------------------------------- */
 
