@@ -226,6 +226,12 @@ void *mp_publish_main(void *pipeline);
 enum mp_code mp_publish_now(struct mp_pipeline *p, struct mp_job *job, struct mp_err *err);
 void mp_job_free(struct mp_pipeline *p, struct mp_job *job);
 
+/* bind.c; publish's thread */
+
+/* Resolves and evolves the job's tables and seals its batches. MP_CHANGED: a column was refused,
+ * the ranges must be read again. */
+enum mp_code mp_bind(struct mp_publish *publish, struct mp_err *err);
+
 /* book.c; publish's thread */
 
 /* Writes the plan of the job beside the offsets of all its partitions. */
