@@ -31,6 +31,17 @@ static void must(bool condition, const char *what)
     }
 }
 
+/* The input may spell it out by chance, and names of Kafka settings are shown in small letters. */
+static bool holds_secret(const uint8_t *data, size_t size)
+{
+    struct mp_str wanted = mp_str_c(secret);
+
+    for (size_t at = 0; at + wanted.size <= size; at++)
+        if (mp_str_eq_fold(mp_str_n((const char *)data + at, wanted.size), wanted))
+            return true;
+    return false;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const size_t more = sizeof(suffice) / sizeof(*suffice);
@@ -48,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     copy[size] = 0;
     for (size_t at = 0; at < size && count < ENTRIES_MAX; at += strlen(copy + at) + 1)
         environment[count++] = copy + at;
-    holds = memmem(data, size, secret, sizeof(secret) - 1);
+    holds = holds_secret(data, size);
     for (size_t i = 0; i < more; i++)
         environment[count++] = (char *)(uintptr_t)suffice[i];
     environment[count] = NULL;
