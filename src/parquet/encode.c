@@ -90,7 +90,7 @@ void mp_parquet_encoder_free(struct mp_parquet_encoder *encoder)
 }
 
 /* A huge value's page leaves huge buffers, which are not kept. */
-static void trim(struct mp_parquet_encoder *encoder)
+void mp_encoder_trim(struct mp_parquet_encoder *encoder)
 {
     size_t keep = 4 * ((size_t)encoder->options.page_bytes + MP_LEVELS_ROOM);
 
@@ -108,20 +108,20 @@ static void trim(struct mp_parquet_encoder *encoder)
 
 /* ---- page records ---------------------------------------------------------------------------- */
 
-static struct mp_page_record *record_new(struct mp_parquet_encoder *encoder, uint32_t rows,
-                                         uint32_t values)
+struct mp_page_record *mp_chunk_record(struct mp_parquet_encoder *encoder, uint32_t rows,
+                                       uint32_t values)
 {
     struct mp_page_record *record;
 
     encoder->records = mp_scratch_grow(encoder->records, &encoder->records_capacity,
                                        encoder->record_count + 1, sizeof(*encoder->records));
     record = &encoder->records[encoder->record_count++];
-    *record = (struct mp_page_record){.rows = rows, .nulls = rows - values};
+    *record = (struct mp_page_record){.rows = rows, .nulls = rows - values, .entries = rows};
     return record;
 }
 
-static void record_bounds(struct mp_page_record *record, struct mp_layout layout,
-                          const struct mp_bounds *bounds)
+void mp_chunk_record_bounds(struct mp_page_record *record, struct mp_layout layout,
+                            const struct mp_bounds *bounds)
 {
     struct mp_bound bound;
 
@@ -136,16 +136,14 @@ static void record_bounds(struct mp_page_record *record, struct mp_layout layout
     }
 }
 
-/* Packs a page and puts it behind what the column has. judge: where the codec does not pay, the
- * chunk goes on without one. */
-static enum mp_code page_out(struct mp_parquet_encoder *encoder, const struct mp_page_head *head,
-                             struct mp_str body, bool judge, struct mp_err *err,
-                             uint32_t *ret_bytes)
+enum mp_code mp_chunk_page(struct mp_parquet_encoder *encoder, const struct mp_page_head *head,
+                           struct mp_str body, bool judge, struct mp_err *err, uint32_t *ret_bytes)
 {
     struct mp_packed_page page;
     enum mp_code code = mp_page_pack(encoder, head, body, err, &page);
 
-    if (!code && judge && page.body.size > body.size - body.size / 8) {
+    if (!code && judge && body.size >= JUDGE_BYTES_MIN &&
+        page.body.size > body.size - body.size / 8) {
         encoder->codec = MP_CODEC_NONE;
         code = mp_page_pack(encoder, head, body, err, &page);
     }
@@ -189,22 +187,20 @@ static enum mp_code plain_page(struct mp_parquet_encoder *encoder, struct mp_err
     struct mp_page_head head = {MP_PAGE_DATA, MP_ENCODING_PLAIN, 0};
     struct mp_str body;
     size_t bytes;
-    bool judge;
 
     if (!mp_plain_fill(page, source, encoder->options.page_bytes))
         return mp_err_set(err, MP_BAD_DATA, "a value of %zu bytes, at most %u fit in a page",
                           page->bytes - 4, INT32_MAX - MP_LEVELS_ROOM - 4);
     mp_source_release(source);
     mp_extremes_add(&encoder->extremes, source->layout, &page->bounds);
-    record = record_new(encoder, page->rows, page->count);
-    record_bounds(record, source->layout, &page->bounds);
+    record = mp_chunk_record(encoder, page->rows, page->count);
+    mp_chunk_record_bounds(record, source->layout, &page->bounds);
     bytes = page->bytes;
     if (source->layout.order == MP_ORDER_BOOL)
         bytes = mp_plain_pack_bools(mp_page_values(page), page->count);
     body = body_with_levels(encoder, source->next - page->rows, page->rows, bytes);
     head.count = page->rows;
-    judge = encoder->record_count == 1 && body.size >= JUDGE_BYTES_MIN;
-    return page_out(encoder, &head, body, judge, err, &record->bytes);
+    return mp_chunk_page(encoder, &head, body, encoder->record_count == 1, err, &record->bytes);
 }
 
 static enum mp_code plain_pages(struct mp_parquet_encoder *encoder, struct mp_err *err)
@@ -234,7 +230,7 @@ static bool dictionary_make(struct mp_parquet_encoder *encoder, uint32_t values)
         count = mp_source_bits(source, from, rows, encoder->page.bits);
         if (!mp_dict_add(dict, source, count, &bounds))
             return false;
-        record_bounds(record_new(encoder, rows, count), source->layout, &bounds);
+        mp_chunk_record_bounds(mp_chunk_record(encoder, rows, count), source->layout, &bounds);
         mp_extremes_add(&encoder->extremes, source->layout, &bounds);
     }
     assert(dict->value_count == values);
@@ -247,7 +243,7 @@ static enum mp_code dictionary_page(struct mp_parquet_encoder *encoder, struct m
     const struct mp_dict *dict = &encoder->dict;
     struct mp_page_head head = {MP_PAGE_DICTIONARY, MP_ENCODING_PLAIN, dict->count};
 
-    return page_out(encoder, &head, mp_str_n(dict->bytes, dict->size), false, err, ret_bytes);
+    return mp_chunk_page(encoder, &head, mp_str_n(dict->bytes, dict->size), false, err, ret_bytes);
 }
 
 static enum mp_code index_pages(struct mp_parquet_encoder *encoder, struct mp_err *err)
@@ -271,8 +267,8 @@ static enum mp_code index_pages(struct mp_parquet_encoder *encoder, struct mp_er
         assert(count == record->rows - record->nulls);
         values[0] = (uint8_t)width;
         bytes = 1 + mp_rle_indices(indices, count, width, values + 1);
-        code = page_out(encoder, &head, body_with_levels(encoder, from, record->rows, bytes), false,
-                        err, &record->bytes);
+        code = mp_chunk_page(encoder, &head, body_with_levels(encoder, from, record->rows, bytes),
+                             false, err, &record->bytes);
         indices += count;
         from += record->rows;
     }
@@ -289,14 +285,22 @@ static void extreme_copy(struct mp_extreme *to, const struct mp_extreme *from)
     memcpy(to->data, from->data, from->kept);
 }
 
-/* Makes the chunk of what was written since `from`. */
-static struct mp_parquet_chunk *chunk_new(struct mp_parquet_encoder *encoder, struct mp_cursor from,
-                                          uint32_t dictionary_bytes)
+struct mp_cursor mp_chunk_begin(struct mp_parquet_encoder *encoder)
+{
+    encoder->codec = encoder->options.codec;
+    encoder->record_count = 0;
+    encoder->raw_bytes = 0;
+    encoder->extremes.has = false;
+    return mp_packed_end(encoder->out);
+}
+
+struct mp_parquet_chunk *mp_chunk_new(struct mp_parquet_encoder *encoder, struct mp_type type,
+                                      struct mp_cursor from, uint32_t dictionary_bytes)
 {
     struct mp_parquet_chunk *chunk = mp_alloc(sizeof(*chunk));
     uint32_t count = encoder->record_count;
 
-    chunk->type = encoder->source.column->type;
+    chunk->type = type;
     chunk->codec = encoder->codec;
     chunk->packed = encoder->out;
     chunk->part_count = mp_packed_since(encoder->out, from, &chunk->parts);
@@ -310,17 +314,17 @@ static struct mp_parquet_chunk *chunk_new(struct mp_parquet_encoder *encoder, st
         const struct mp_page_record *record = &encoder->records[i];
 
         chunk->rows += record->rows;
+        chunk->entries += record->entries;
         chunk->nulls += record->nulls;
         chunk->nans += record->nans;
         chunk->bytes += record->bytes;
         chunk->page_bytes[i] = record->bytes;
         chunk->page_rows[i] = record->rows;
     }
-    assert(chunk->rows == encoder->source.count);
     chunk->extremes.has = encoder->extremes.has;
     for (int which = 0; which < 2 && chunk->extremes.has; which++)
         extreme_copy(&chunk->extremes.of[which], &encoder->extremes.of[which]);
-    mp_index_columns(encoder->source.layout, encoder->records, count, &chunk->column_index);
+    mp_index_columns(mp_layout_of(type), encoder->records, count, &chunk->column_index);
     return chunk;
 }
 
@@ -328,14 +332,11 @@ static enum mp_code encode_chunk(struct mp_parquet_encoder *encoder, struct mp_e
                                  struct mp_parquet_chunk **ret)
 {
     struct mp_source *source = &encoder->source;
-    struct mp_cursor from = mp_packed_end(encoder->out);
+    struct mp_cursor from = mp_chunk_begin(encoder);
     uint32_t values, dictionary_bytes = 0;
     bool indexed = false;
     enum mp_code code = MP_OK;
 
-    encoder->record_count = 0;
-    encoder->raw_bytes = 0;
-    encoder->extremes.has = false;
     values = mp_source_count(source);
     if (values && !encoder->options.no_dictionary && source->layout.order != MP_ORDER_BOOL)
         indexed = dictionary_make(encoder, values);
@@ -350,10 +351,11 @@ static enum mp_code encode_chunk(struct mp_parquet_encoder *encoder, struct mp_e
         mp_source_rewind(source);
         code = plain_pages(encoder, err);
     }
-    if (!code)
-        *ret = chunk_new(encoder, from, dictionary_bytes);
-    encoder->codec = encoder->options.codec;
-    return code;
+    if (code)
+        return code;
+    *ret = mp_chunk_new(encoder, source->column->type, from, dictionary_bytes);
+    assert((*ret)->rows == source->count);
+    return MP_OK;
 }
 
 uint32_t mp_parquet_groups(const struct mp_parquet_cut *cut, uint32_t file)
@@ -406,7 +408,7 @@ enum mp_code mp_parquet_encode(struct mp_parquet_encoder *encoder, struct mp_seg
     mp_packed_drop(encoder->out);
     encoder->out = NULL;
     mp_source_close(&encoder->source);
-    trim(encoder);
+    mp_encoder_trim(encoder);
     return code;
 }
 
@@ -420,6 +422,8 @@ enum mp_code mp_parquet_chunk_write(struct mp_parquet_chunk *chunk,
 {
     enum mp_code code = MP_OK;
 
+    for (uint32_t i = 0; chunk->group && i < chunk->group->count && !code; i++)
+        code = mp_parquet_chunk_write(chunk->group->leaves[i], output, err);
     for (uint32_t i = 0; i < chunk->part_count && !code; i++)
         code = output->write(output->context, chunk->parts[i], err);
     mp_packed_drop(chunk->packed);

@@ -15,7 +15,7 @@ enum boundary_order { UNORDERED, ASCENDING, DESCENDING };
 
 static bool empty(const struct mp_page_record *page)
 {
-    return page->nulls == page->rows;
+    return page->nulls == page->entries;
 }
 
 static struct mp_str bound_of(const struct mp_page_record *page, int which)

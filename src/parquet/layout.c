@@ -12,6 +12,8 @@
 enum logical {
     LOGICAL_NONE = 0,
     LOGICAL_STRING = 1,
+    LOGICAL_MAP = 2,
+    LOGICAL_LIST = 3,
     LOGICAL_DECIMAL = 5,
     LOGICAL_DATE = 6,
     LOGICAL_TIME = 7,
@@ -29,6 +31,8 @@ enum unit { UNIT_NONE, UNIT_MILLIS, UNIT_MICROS, UNIT_NANOS };
 enum converted {
     CONVERTED_NONE = -1,
     CONVERTED_UTF8 = 0,
+    CONVERTED_MAP = 1,
+    CONVERTED_LIST = 3,
     CONVERTED_DECIMAL = 5,
     CONVERTED_DATE = 6,
     CONVERTED_TIME_MICROS = 8,
@@ -132,12 +136,24 @@ static void logical_type(struct mp_thrift *thrift, struct mp_type type,
 
 static void group_element(struct mp_thrift *thrift, const struct mp_schema_element *element)
 {
+    bool map = element->annotation == MP_PARQUET_MAP;
+    bool annotated = map || element->annotation == MP_PARQUET_LIST;
+
+    assert(annotated || !element->annotation);
     mp_thrift_begin(thrift);
     mp_thrift_i32(thrift, 3, element->repetition);
     mp_thrift_binary(thrift, 4, element->name);
     mp_thrift_i32(thrift, 5, (int32_t)element->children);
+    if (annotated)
+        mp_thrift_i32(thrift, 6, map ? CONVERTED_MAP : CONVERTED_LIST);
     if (element->field_id)
         mp_thrift_i32(thrift, 9, element->field_id);
+    if (annotated) {
+        mp_thrift_struct(thrift, 10);
+        mp_thrift_struct(thrift, map ? LOGICAL_MAP : LOGICAL_LIST);
+        mp_thrift_end(thrift);
+        mp_thrift_end(thrift);
+    }
     if (element->type.id == MP_TYPE_VARIANT) {
         mp_thrift_struct(thrift, 10);
         mp_thrift_struct(thrift, LOGICAL_VARIANT);

@@ -28,7 +28,39 @@ static enum mp_code check_leaf(const struct mp_parquet_footer *footer, uint32_t 
         return mp_err_set(err, MP_REFUSED,
                           "column \"%.*s\" of the file has values that its type cannot hold",
                           (int)(node->name.size < 100 ? node->name.size : 100), node->name.data);
+    if (mp_parquet_leaf_nested(node))
+        return mp_err_set(err, MP_REFUSED, "column \"%.*s\" of the file is nested",
+                          (int)(node->name.size < 100 ? node->name.size : 100), node->name.data);
     return mp_parquet_reader_check(footer, leaf, err);
+}
+
+static bool sorts(const struct mp_parquet_merge_options *options, uint32_t column)
+{
+    for (uint32_t i = 0; i < options->sort_count; i++)
+        if (options->sort[i].field_id == options->columns[column].field_id)
+            return true;
+    return false;
+}
+
+static enum mp_code check_column(const struct mp_parquet_merge_input *input,
+                                 const struct mp_parquet_merge_options *options, uint32_t number,
+                                 struct mp_err *err)
+{
+    const struct mp_parquet_footer *footer = input->footer;
+    const struct mp_parquet_merge_column *column = &options->columns[number];
+    int32_t leaf = input->leaves[number];
+
+    if (mp_parquet_merge_nested(column) && sorts(options, number))
+        return mp_err_set(err, MP_REFUSED, "rows cannot be sorted by the nested column \"%.*s\"",
+                          MP_STR_ARG(column->name));
+    if (leaf == MP_MERGE_NO_LEAF)
+        return MP_OK;
+    if (mp_parquet_merge_nested(column)) {
+        assert(leaf > 0 && leaf < (int32_t)footer->node_count);
+        return mp_merge_nested_check(footer, (uint32_t)leaf, err);
+    }
+    assert(leaf < (int32_t)footer->leaf_count);
+    return check_leaf(footer, (uint32_t)leaf, column->type, err);
 }
 
 static enum mp_code check_rows(const struct mp_parquet_merge_input *input, struct mp_err *err)
@@ -53,15 +85,25 @@ enum mp_code mp_parquet_merge_check(const struct mp_parquet_merge_input *input,
     const struct mp_parquet_footer *footer = input->footer;
     enum mp_code code = check_rows(input, err);
 
-    for (uint32_t i = 0; i < options->column_count && !code; i++) {
-        int32_t leaf = input->leaves[i];
-
-        assert(leaf < (int32_t)footer->leaf_count);
-        if (leaf != MP_MERGE_NO_LEAF)
-            code = check_leaf(footer, (uint32_t)leaf, options->columns[i].type, err);
-    }
+    for (uint32_t i = 0; i < options->column_count && !code; i++)
+        code = check_column(input, options, i, err);
     if (!code && input->row_id_leaf != MP_MERGE_NO_LEAF)
         code = check_leaf(footer, (uint32_t)input->row_id_leaf, MP_TYPE(INT64), err);
+    return code;
+}
+
+enum mp_code mp_parquet_merge_agree(const struct mp_parquet_merge_input *newer,
+                                    const struct mp_parquet_merge_input *older,
+                                    const struct mp_parquet_merge_options *options,
+                                    struct mp_err *err)
+{
+    enum mp_code code = MP_OK;
+
+    for (uint32_t i = 0; i < options->column_count && !code; i++)
+        if (mp_parquet_merge_nested(&options->columns[i]) && newer->leaves[i] != MP_MERGE_NO_LEAF &&
+            older->leaves[i] != MP_MERGE_NO_LEAF)
+            code = mp_merge_nested_agree(newer->footer, (uint32_t)newer->leaves[i], older->footer,
+                                         (uint32_t)older->leaves[i], err);
     return code;
 }
 
@@ -77,10 +119,21 @@ struct work {
     struct mp_merge_unit *units;
     uint32_t unit_count, group_count; /* of the new file */
     struct mp_parquet_encoder *encoder;
-    struct mp_parquet_chunk ***chunks; /* column -> row group */
-    struct mp_parquet_field *fields;
+    struct mp_parquet_chunk ***chunks;    /* column -> row group */
+    const struct mp_parquet_tree **trees; /* column -> what is in it; NULL: it is flat */
+    struct mp_parquet_field *fields;      /* of the columns that are there */
+    uint32_t field_count;
     uint32_t column_count; /* row ids counted */
 };
+
+/* A nested column that no input has. */
+static bool is_absent(const struct work *work, uint32_t column)
+{
+    const struct mp_parquet_merge_options *options = work->merge.options;
+
+    return column < options->column_count && !work->trees[column] &&
+           mp_parquet_merge_nested(&options->columns[column]);
+}
 
 /* How many rows make about group_bytes. */
 static uint32_t rows_of_group(const struct work *work)
@@ -173,11 +226,7 @@ static enum mp_code sort_unit(struct work *work, const struct mp_merge_unit *uni
     enum mp_code code = MP_OK;
 
     for (uint32_t i = 0; i < options->column_count && !code; i++) {
-        bool sorts = false;
-
-        for (uint32_t k = 0; k < options->sort_count; k++)
-            sorts |= options->sort[k].field_id == options->columns[i].field_id;
-        if (!sorts)
+        if (!sorts(options, i))
             continue;
         code = mp_merge_column_read(&work->merge, unit, i, err, &columns[count]);
         count += !code;
@@ -209,6 +258,42 @@ static enum mp_code encode_column(struct work *work, const struct mp_merge_unit 
     return code;
 }
 
+static enum mp_code encode_nested_leaf(struct work *work, const struct mp_merge_unit *unit,
+                                       const struct mp_parquet_cut *cut, uint32_t column,
+                                       uint32_t leaf, struct mp_err *err,
+                                       struct mp_parquet_chunk **ret)
+{
+    struct mp_entries read;
+    enum mp_code code =
+        mp_merge_entries_read(&work->merge, unit, column, work->trees[column], leaf, err, &read);
+
+    if (code)
+        return code;
+    code = mp_nested_encode(work->encoder, work->merge.pool, &read, cut, err, ret);
+    mp_merge_entries_fini(&work->merge, &read);
+    return code;
+}
+
+static enum mp_code encode_nested(struct work *work, const struct mp_merge_unit *unit,
+                                  const struct mp_parquet_cut *cut, uint32_t column,
+                                  uint32_t first_group, struct mp_err *err)
+{
+    struct mp_parquet_chunk **chunks = work->chunks[column] + first_group;
+    uint32_t groups = groups_of(work, unit), leaves = work->trees[column]->leaf_count;
+    struct mp_parquet_chunk **made = mp_alloc_array(groups, sizeof(*made));
+    enum mp_code code = MP_OK;
+
+    for (uint32_t group = 0; group < groups; group++)
+        chunks[group] = mp_nested_chunk_new(leaves);
+    for (uint32_t leaf = 0; leaf < leaves && !code; leaf++) {
+        code = encode_nested_leaf(work, unit, cut, column, leaf, err, made);
+        for (uint32_t group = 0; group < groups && !code; group++)
+            mp_nested_chunk_put(chunks[group], leaf, made[group]);
+    }
+    mp_free(made);
+    return code;
+}
+
 /* The unit's row groups, whole: from here on only what the footer needs of them stays. */
 static enum mp_code write_unit(struct work *work, const struct mp_merge_unit *unit,
                                uint32_t first_group, const struct mp_parquet_output *output,
@@ -218,7 +303,8 @@ static enum mp_code write_unit(struct work *work, const struct mp_merge_unit *un
 
     for (uint32_t group = first_group; group < first_group + groups_of(work, unit); group++)
         for (uint32_t column = 0; column < work->column_count && !code; column++)
-            code = mp_parquet_chunk_write(work->chunks[column][group], output, err);
+            if (!is_absent(work, column))
+                code = mp_parquet_chunk_write(work->chunks[column][group], output, err);
     return code;
 }
 
@@ -235,8 +321,12 @@ static enum mp_code merge_unit(struct work *work, const struct mp_merge_unit *un
         code = sort_unit(work, unit, err, &sorted);
     if (sorted.count)
         rows.rows = sorted.files[0].rows;
-    for (uint32_t column = 0; column < work->column_count && !code; column++)
-        code = encode_column(work, unit, &cut, column, first_group, err);
+    for (uint32_t column = 0; column < work->column_count && !code; column++) {
+        if (is_absent(work, column))
+            continue;
+        code = (work->trees[column] ? encode_nested : encode_column)(work, unit, &cut, column,
+                                                                     first_group, err);
+    }
     if (!code)
         code = write_unit(work, unit, first_group, output, err);
     mp_cut_fini(&sorted);
@@ -263,7 +353,7 @@ static enum mp_code write_footer(struct work *work, const struct mp_parquet_outp
                                  struct mp_err *err, struct mp_parquet_merged *ret)
 {
     struct mp_parquet_file *file = mp_parquet_file_new(
-        work->fields, work->column_count, work->group_count, work->merge.options->created_by);
+        work->fields, work->field_count, work->group_count, work->merge.options->created_by);
     struct mp_str tail = file->pieces[file->piece_count - 1], footer;
     enum mp_code code = output->write(output->context, tail, err);
 
@@ -273,11 +363,58 @@ static enum mp_code write_footer(struct work *work, const struct mp_parquet_outp
                                                         file->footer_bytes,
                                                     file->footer_bytes));
         ret->stats = copy_stats(work->arena, file);
+        ret->stats_count = file->stats_count;
         ret->rows = file->rows;
         ret->bytes = file->bytes;
         code = mp_parquet_footer_read(work->arena, footer, file->bytes, err, &ret->footer);
     }
     mp_parquet_file_free(file);
+    return code;
+}
+
+/* Gives the last input that has the column; UINT32_MAX: none. */
+static uint32_t last_with(const struct work *work, uint32_t column)
+{
+    for (uint32_t i = work->input_count; i-- > 0;)
+        if (work->merge.inputs[i].leaves[column] != MP_MERGE_NO_LEAF)
+            return i;
+    return UINT32_MAX;
+}
+
+/* Looks whether the inputs agree on a nested column, and makes its tree. */
+static enum mp_code make_tree(struct work *work, uint32_t column, struct mp_err *err)
+{
+    const struct mp_parquet_merge_input *inputs = work->merge.inputs, *last;
+    uint32_t newest = last_with(work, column);
+    enum mp_code code = MP_OK;
+
+    if (newest == UINT32_MAX)
+        return MP_OK;
+    last = &inputs[newest];
+    for (uint32_t i = 0; i < newest && !code; i++) {
+        if (inputs[i].leaves[column] == MP_MERGE_NO_LEAF)
+            continue;
+        work->merge.fault = i;
+        code = mp_merge_nested_agree(last->footer, (uint32_t)last->leaves[column], inputs[i].footer,
+                                     (uint32_t)inputs[i].leaves[column], err);
+    }
+    if (code)
+        return code;
+    work->merge.fault = UINT32_MAX;
+    work->trees[column] = mp_merge_tree(work->arena, &work->merge.options->columns[column],
+                                        last->footer, (uint32_t)last->leaves[column]);
+    return MP_OK;
+}
+
+static enum mp_code make_trees(struct work *work, struct mp_err *err)
+{
+    const struct mp_parquet_merge_options *options = work->merge.options;
+    enum mp_code code = MP_OK;
+
+    work->trees = mp_arena_take(work->arena, work->column_count * sizeof(*work->trees));
+    for (uint32_t i = 0; i < options->column_count && !code; i++)
+        if (mp_parquet_merge_nested(&options->columns[i]))
+            code = make_tree(work, i, err);
     return code;
 }
 
@@ -292,9 +429,12 @@ static void make_fields(struct work *work)
 
         work->chunks[i] =
             mp_arena_take(work->arena, (work->group_count + 1) * sizeof(**work->chunks));
-        work->fields[i] = (struct mp_parquet_field){
+        if (is_absent(work, i))
+            continue;
+        work->fields[work->field_count++] = (struct mp_parquet_field){
             .name = ids ? options->row_id_name : options->columns[i].name,
-            .type = mp_merge_type(&work->merge, i),
+            .type = work->trees[i] ? MP_TYPE(NONE) : mp_merge_type(&work->merge, i),
+            .tree = work->trees[i],
             .field_id = ids ? options->row_id_field_id : options->columns[i].field_id,
             .chunks = work->chunks[i],
         };
@@ -338,6 +478,9 @@ enum mp_code mp_parquet_merge(struct mp_arena *arena, const struct mp_parquet_me
     if (code)
         goto out;
     work.merge.fault = UINT32_MAX;
+    code = make_trees(&work, err);
+    if (code)
+        goto out;
     work.merge.pool = mp_segment_pool_new(1 << 20);
     work.merge.reader = mp_parquet_reader_new(work.merge.bytes_max);
     work.encoder = mp_parquet_encoder_new(&encoding);

@@ -6,15 +6,22 @@
  * the leaf's type is narrower, null where an input has none; and one more column, the row ids,
  * as its last. Statistics, bounds and page indexes are the writer's (writer.h).
  *
+ * Nested     A column of type NONE or VARIANT is a group of lists, maps and structs. Its shape is
+ *            that of the last input that has it, which all others must have
+ *            (mp_parquet_merge_agree); where an input lacks it, it is null; where all lack it, the
+ *            new file does too. It is handled leaf by leaf, levels and values row by row. No sort
+ *            order is by one.
  * Order      the inputs' rows in their order; with sort fields by these, ties in that order, nulls
  *            as asked, NaN behind all numbers.
- * Row groups whole row groups of the inputs are put together up to group_bytes (before compression)
- *            and MP_MERGE_GROUP_ROWS_MAX rows; larger ones are cut. So memory is one column of a
- * row group, decoded, its compressed chunks, a page of the input and, where a column is gathered, 8
- * bytes a row. With a sort order all rows are one such unit: one column of all inputs, decoded, and
- * the whole new file, compressed. Errors     MP_REFUSED: an input holds what is not read or what
- * its column cannot hold. MP_BAD_DATA: an input contradicts itself. MP_FULL: more than bytes_max
- * were needed. Where it was an input's fault, ret_input is its number.
+ * Row groups whole row groups of the inputs are put together up to group_bytes (before
+ *            compression) and MP_MERGE_GROUP_ROWS_MAX rows; larger ones are cut.
+ * Memory     one column of a row group, decoded (of a nested one a leaf, with 11 bytes an entry),
+ *            its compressed chunks, a page of the input and, where a column is gathered, 8 bytes a
+ *            row. With a sort order all rows are one such unit: one column of all inputs, decoded,
+ *            and the whole new file, compressed.
+ * Errors     MP_REFUSED: an input holds what is not read or what its column cannot hold.
+ *            MP_BAD_DATA: an input contradicts itself. MP_FULL: more than bytes_max were needed.
+ *            Where it was an input's fault, ret_input is its number.
  */
 #ifndef MP_PARQUET_MERGE_H
 #define MP_PARQUET_MERGE_H
@@ -29,8 +36,9 @@ enum { MP_MERGE_NO_LEAF = -1 };
 
 struct mp_parquet_merge_input {
     const struct mp_parquet_footer *footer;
-    struct mp_str bytes;     /* the whole file */
-    const int32_t *leaves;   /* column -> leaf of this file, or MP_MERGE_NO_LEAF: nulls */
+    struct mp_str bytes; /* the whole file */
+    /* column -> leaf of this file, or MP_MERGE_NO_LEAF: nulls; of a nested column its node */
+    const int32_t *leaves;
     const uint64_t *deleted; /* bit a row of the file; NULL: none */
     int32_t row_id_leaf;     /* MP_MERGE_NO_LEAF: ids count up from row_id_start */
     int64_t row_id_start;
@@ -57,7 +65,8 @@ struct mp_parquet_merge_options {
 
 struct mp_parquet_merged {
     const struct mp_parquet_footer *footer; /* of the new file, read back; NULL: no row is left */
-    const struct mp_column_stats *stats;    /* one a column, in the arena; then the row ids */
+    const struct mp_column_stats *stats;    /* one a column that it has, in the arena */
+    uint32_t stats_count;
     uint64_t rows, bytes;
 };
 
@@ -65,6 +74,15 @@ struct mp_parquet_merged {
 enum mp_code mp_parquet_merge_check(const struct mp_parquet_merge_input *input,
                                     const struct mp_parquet_merge_options *options,
                                     struct mp_err *err);
+/* Whether inputs that can be merged have the same nested columns; `newer` comes after `older`. */
+enum mp_code mp_parquet_merge_agree(const struct mp_parquet_merge_input *newer,
+                                    const struct mp_parquet_merge_input *older,
+                                    const struct mp_parquet_merge_options *options,
+                                    struct mp_err *err);
+static inline bool mp_parquet_merge_nested(const struct mp_parquet_merge_column *column)
+{
+    return column->type.id == MP_TYPE_NONE || column->type.id == MP_TYPE_VARIANT;
+}
 /* Checks every input and merges. After a failure what was written is no file; where no row is left
  * nothing is written. The new footer is in arena. *ret_input UINT32_MAX: no input's fault. */
 enum mp_code mp_parquet_merge(struct mp_arena *arena, const struct mp_parquet_merge_input *inputs,

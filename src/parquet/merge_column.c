@@ -6,22 +6,13 @@
 
 #include "base/mem.h"
 
-struct build {
-    struct mp_merge *merge;
-    const struct mp_parquet_merge_input *input;
-    struct mp_column *column;
-    uint64_t *validity;
-    uint32_t rows_max; /* of the column */
-    struct mp_convert convert;
-};
-
 struct mp_type mp_merge_type(const struct mp_merge *merge, uint32_t column)
 {
     return column < merge->options->column_count ? merge->options->columns[column].type
                                                  : MP_TYPE(INT64);
 }
 
-static bool is_deleted(const struct mp_parquet_merge_input *input, uint64_t row)
+bool mp_merge_is_deleted(const struct mp_parquet_merge_input *input, uint64_t row)
 {
     return input->deleted && input->deleted[row / 64] >> (row & 63) & 1;
 }
@@ -32,14 +23,14 @@ uint64_t mp_merge_rows_left(const struct mp_parquet_merge_input *input, uint64_t
     uint64_t left = rows;
 
     for (uint64_t row = first_row; input->deleted && row < first_row + rows; row++)
-        left -= is_deleted(input, row);
+        left -= mp_merge_is_deleted(input, row);
     return left;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
 /* Lends room for up to `count` values in one piece; gives for how many, at least one. */
-static char *room(struct build *build, uint32_t count, uint32_t *ret)
+static char *room(struct mp_merge_build *build, uint32_t count, uint32_t *ret)
 {
     struct mp_segment_list *list = &build->column->segments;
     uint32_t width = build->convert.to_width, fit;
@@ -58,7 +49,7 @@ static char *room(struct build *build, uint32_t count, uint32_t *ret)
     return last->data + last->used - (size_t)*ret * width;
 }
 
-static enum mp_code add_fixed(struct build *build, const struct mp_parquet_batch *batch,
+static enum mp_code add_fixed(struct mp_merge_build *build, const struct mp_parquet_batch *batch,
                               uint32_t first, uint32_t count, struct mp_err *err)
 {
     const struct mp_convert *how = &build->convert;
@@ -80,8 +71,8 @@ static enum mp_code add_fixed(struct build *build, const struct mp_parquet_batch
     return MP_OK;
 }
 
-static void add_texts(struct build *build, const struct mp_parquet_batch *batch, uint32_t first,
-                      uint32_t count)
+static void add_texts(struct mp_merge_build *build, const struct mp_parquet_batch *batch,
+                      uint32_t first, uint32_t count)
 {
     uint32_t width = build->convert.from_width;
 
@@ -99,8 +90,8 @@ static void add_texts(struct build *build, const struct mp_parquet_batch *batch,
     }
 }
 
-static enum mp_code add_values(struct build *build, const struct mp_parquet_batch *batch,
-                               uint32_t first, uint32_t count, struct mp_err *err)
+enum mp_code mp_merge_add_values(struct mp_merge_build *build, const struct mp_parquet_batch *batch,
+                                 uint32_t first, uint32_t count, struct mp_err *err)
 {
     build->column->values += count;
     if (build->convert.to_width)
@@ -117,7 +108,7 @@ static bool has_value(const struct mp_parquet_batch *batch, uint32_t row)
 }
 
 /* Adds rows `from` to `to - 1` of the batch, whose first one has value number `value`. */
-static enum mp_code add_stretch(struct build *build, const struct mp_parquet_batch *batch,
+static enum mp_code add_stretch(struct mp_merge_build *build, const struct mp_parquet_batch *batch,
                                 uint32_t from, uint32_t to, uint32_t value, struct mp_err *err)
 {
     struct mp_column *column = build->column;
@@ -132,11 +123,11 @@ static enum mp_code add_stretch(struct build *build, const struct mp_parquet_bat
         build->validity[column->rows / 64] |= UINT64_C(1) << (column->rows & 63);
         count++;
     }
-    return add_values(build, batch, value, count, err);
+    return mp_merge_add_values(build, batch, value, count, err);
 }
 
 /* first_row: of the batch, in the file. */
-static enum mp_code add_batch(struct build *build, const struct mp_parquet_batch *batch,
+static enum mp_code add_batch(struct mp_merge_build *build, const struct mp_parquet_batch *batch,
                               uint64_t first_row, struct mp_err *err)
 {
     uint32_t from = 0, value = 0, values = 0;
@@ -145,7 +136,7 @@ static enum mp_code add_batch(struct build *build, const struct mp_parquet_batch
     if (!build->input->deleted)
         return add_stretch(build, batch, 0, batch->rows, 0, err);
     for (uint32_t row = 0; row < batch->rows && !code; row++) {
-        bool deleted = is_deleted(build->input, first_row + row);
+        bool deleted = mp_merge_is_deleted(build->input, first_row + row);
 
         if (deleted && from < row)
             code = add_stretch(build, batch, from, row, value, err);
@@ -162,9 +153,9 @@ static enum mp_code add_batch(struct build *build, const struct mp_parquet_batch
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-static enum mp_code check_bytes(const struct mp_merge *merge, struct mp_err *err)
+enum mp_code mp_merge_bytes_check(const struct mp_merge *merge, uint64_t more, struct mp_err *err)
 {
-    uint64_t bytes = mp_segment_pool_bytes(merge->pool);
+    uint64_t bytes = mp_segment_pool_bytes(merge->pool) + more;
 
     if (bytes > merge->bytes_max)
         return mp_err_set(err, MP_FULL, "%llu bytes are needed at once, at most %llu may be",
@@ -172,8 +163,8 @@ static enum mp_code check_bytes(const struct mp_merge *merge, struct mp_err *err
     return MP_OK;
 }
 
-static enum mp_code read_span(struct build *build, const struct mp_merge_span *span, int32_t leaf,
-                              struct mp_err *err)
+static enum mp_code read_span(struct mp_merge_build *build, const struct mp_merge_span *span,
+                              int32_t leaf, struct mp_err *err)
 {
     const struct mp_parquet_footer *footer = build->input->footer;
     const struct mp_parquet_column_chunk *chunk = &footer->groups[span->group].chunks[leaf];
@@ -190,21 +181,21 @@ static enum mp_code read_span(struct build *build, const struct mp_merge_span *s
         if (!code)
             code = add_batch(build, &batch, row, err);
         if (!code)
-            code = check_bytes(build->merge, err);
+            code = mp_merge_bytes_check(build->merge, 0, err);
         row += code ? 0 : batch.rows;
     } while (!code && batch.rows);
     return code;
 }
 
 /* Ids that count up, without those of deleted rows. */
-static void count_ids(struct build *build, uint64_t first_row, uint64_t rows)
+static void count_ids(struct mp_merge_build *build, uint64_t first_row, uint64_t rows)
 {
     uint32_t some;
 
     for (uint64_t row = first_row; row < first_row + rows; row++) {
         int64_t id = build->input->row_id_start + (int64_t)row;
 
-        if (is_deleted(build->input, row))
+        if (mp_merge_is_deleted(build->input, row))
             continue;
         memcpy(room(build, 1, &some), &id, 8);
         build->validity[build->column->rows / 64] |= UINT64_C(1) << (build->column->rows & 63);
@@ -213,8 +204,8 @@ static void count_ids(struct build *build, uint64_t first_row, uint64_t rows)
     }
 }
 
-static enum mp_code add_span(struct build *build, const struct mp_merge_span *span, uint32_t column,
-                             struct mp_err *err)
+static enum mp_code add_span(struct mp_merge_build *build, const struct mp_merge_span *span,
+                             uint32_t column, struct mp_err *err)
 {
     const struct mp_parquet_merge_input *input = build->input;
     const struct mp_parquet_merge_options *options = build->merge->options;
@@ -243,7 +234,7 @@ enum mp_code mp_merge_column_read(struct mp_merge *merge, const struct mp_merge_
 {
     const struct mp_parquet_merge_options *options = merge->options;
     bool ids = column == options->column_count;
-    struct build build = {
+    struct mp_merge_build build = {
         .merge = merge,
         .column = ret,
         .validity = mp_alloc_array(unit->rows / 64 + 1, sizeof(*build.validity)),

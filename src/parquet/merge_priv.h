@@ -2,6 +2,8 @@
  *
  *     convert       a leaf's values -> values of a type
  *     merge_column  one column of some row groups of the inputs, without the deleted rows
+ *     merge_shape   what stands in a nested column, and whether inputs agree on it
+ *     merge_nested  one leaf of a nested column, as merge_column
  *     merge         the main line: units of row groups, sort, encode, write
  */
 #ifndef MP_PARQUET_MERGE_PRIV_H
@@ -50,6 +52,8 @@ struct mp_merge {
     uint32_t fault; /* the input that is being read; UINT32_MAX: none */
 };
 
+/* Whether the row of the input's file is deleted. */
+bool mp_merge_is_deleted(const struct mp_parquet_merge_input *input, uint64_t row);
 /* Rows of an input's row group that are not deleted. */
 uint64_t mp_merge_rows_left(const struct mp_parquet_merge_input *input, uint64_t first_row,
                             uint64_t rows);
@@ -60,5 +64,43 @@ enum mp_code mp_merge_column_read(struct mp_merge *merge, const struct mp_merge_
 void mp_merge_column_fini(struct mp_merge *merge, struct mp_column *column);
 /* The type of a column, row ids too. */
 struct mp_type mp_merge_type(const struct mp_merge *merge, uint32_t column);
+
+/* A column while its values are read. */
+struct mp_merge_build {
+    struct mp_merge *merge;
+    const struct mp_parquet_merge_input *input;
+    struct mp_column *column;
+    uint64_t *validity;
+    uint32_t rows_max; /* of the column */
+    struct mp_convert convert;
+};
+
+/* Adds values number `first` to `first + count - 1` of the batch. */
+enum mp_code mp_merge_add_values(struct mp_merge_build *build, const struct mp_parquet_batch *batch,
+                                 uint32_t first, uint32_t count, struct mp_err *err);
+/* MP_FULL: the segments and `more` bytes are more than may be held. */
+enum mp_code mp_merge_bytes_check(const struct mp_merge *merge, uint64_t more, struct mp_err *err);
+
+/* ---- merge_shape ----------------------------------------------------------------------------- */
+
+/* Whether the node of the file can be a nested column of a new file. */
+enum mp_code mp_merge_nested_check(const struct mp_parquet_footer *footer, uint32_t node,
+                                   struct mp_err *err);
+/* Whether what is in the file's node goes into a column of the shape's; both were checked. */
+enum mp_code mp_merge_nested_agree(const struct mp_parquet_footer *shape, uint32_t shape_node,
+                                   const struct mp_parquet_footer *footer, uint32_t node,
+                                   struct mp_err *err);
+/* Gives what the new file has for the column, in the arena; names are borrowed. */
+const struct mp_parquet_tree *mp_merge_tree(struct mp_arena *arena,
+                                            const struct mp_parquet_merge_column *column,
+                                            const struct mp_parquet_footer *footer, uint32_t node);
+
+/* ---- merge_nested ---------------------------------------------------------------------------- */
+
+/* Gives a leaf of the column's tree. Its segments are the merge's pool's. */
+enum mp_code mp_merge_entries_read(struct mp_merge *merge, const struct mp_merge_unit *unit,
+                                   uint32_t column, const struct mp_parquet_tree *tree,
+                                   uint32_t leaf, struct mp_err *err, struct mp_entries *ret);
+void mp_merge_entries_fini(struct mp_merge *merge, struct mp_entries *entries);
 
 #endif

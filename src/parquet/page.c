@@ -78,7 +78,7 @@ static void write_header(const struct mp_page_head *head, size_t raw, size_t pac
     mp_thrift_i32(&thrift, 2, head->encoding);
     if (data) {
         mp_thrift_i32(&thrift, 3, MP_ENCODING_RLE); /* definition levels */
-        mp_thrift_i32(&thrift, 4, MP_ENCODING_RLE); /* repetition levels: there are none */
+        mp_thrift_i32(&thrift, 4, MP_ENCODING_RLE); /* repetition levels, if any */
     }
     mp_thrift_end(&thrift);
     mp_thrift_end(&thrift);

@@ -268,8 +268,10 @@ static enum mp_code take_v2(struct mp_unpacker *unpacker, const struct raw_page 
                            head->repetition_bytes, head->definition_bytes, bytes.size);
     ret->count = (uint32_t)head->count;
     ret->encoding = head->encoding;
-    ret->level_encoding = MP_ENCODING_RLE;
-    ret->levels = mp_str_n(bytes.data + head->repetition_bytes, (size_t)head->definition_bytes);
+    ret->definition_encoding = ret->repetition_encoding = MP_ENCODING_RLE;
+    ret->repetitions = mp_str_n(bytes.data, (size_t)head->repetition_bytes);
+    ret->definitions =
+        mp_str_n(bytes.data + head->repetition_bytes, (size_t)head->definition_bytes);
     return unpack(unpacker, packed ? codec : 0,
                   mp_str_n(bytes.data + levels, bytes.size - (size_t)levels),
                   (size_t)page->raw_bytes - (size_t)levels, room, err, &ret->body);
@@ -302,6 +304,7 @@ enum mp_code mp_page_in_take(struct mp_unpacker *unpacker, struct mp_str *chunk,
         return take_v2(unpacker, &page, bytes, codec, room, err, ret);
     ret->count = (uint32_t)(page.kind == MP_PAGE_DATA ? page.data.count : page.dictionary.count);
     ret->encoding = page.kind == MP_PAGE_DATA ? page.data.encoding : page.dictionary.encoding;
-    ret->level_encoding = page.data.definition_encoding;
+    ret->definition_encoding = page.data.definition_encoding;
+    ret->repetition_encoding = page.data.repetition_encoding;
     return unpack(unpacker, codec, bytes, (size_t)page.raw_bytes, room, err, &ret->body);
 }

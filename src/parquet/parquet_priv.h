@@ -10,6 +10,7 @@
  *     encode   a column -> chunks: which encoding, where pages end
  *     levels   definition levels of a leaf inside groups
  *     variant  a VARIANT: rows of another column -> the leaves of a group
+ *     nested   a leaf inside groups, entry by entry -> its chunks
  *     index    ColumnIndex and OffsetIndex of a chunk
  *     layout   our types -> physical, logical and converted types
  *     thrift   the compact protocol, writing only
@@ -71,8 +72,17 @@ struct mp_schema_element {
     struct mp_str name;
     struct mp_type type; /* of a group: VARIANT, or NONE */
     enum mp_parquet_repetition repetition;
-    uint32_t children; /* 0: a leaf */
-    int32_t field_id;  /* 0: none, which things inside a VARIANT have not */
+    uint32_t children;  /* 0: a leaf */
+    int32_t field_id;   /* 0: none, which things inside a VARIANT have not */
+    uint8_t annotation; /* of a group: MP_PARQUET_LIST, MP_PARQUET_MAP, or 0 */
+};
+
+/* A nested column: its elements depth first, the column itself first. */
+struct mp_parquet_tree {
+    const struct mp_schema_element *elements;
+    const uint32_t *parents; /* of each element; of the first: 0 */
+    const uint32_t *leaves;  /* leaf -> element */
+    uint32_t count, leaf_count;
 };
 
 struct mp_thrift;
@@ -275,6 +285,9 @@ uint32_t mp_source_count(const struct mp_source *source);
 void mp_source_rewind(struct mp_source *source);
 /* Gives segments back of which every value was taken. */
 void mp_source_release(struct mp_source *source);
+/* Gives the place of each row's value in the column's segments, NULL where it is null; to be freed.
+ * A text has its length in front. */
+const char **mp_column_places(const struct mp_column *column);
 /* Validity of rows from to from + count - 1 of the chunk, from bit 0; gives the number of ones.
  * Bits past count are zero. */
 uint32_t mp_source_bits(const struct mp_source *source, uint32_t from, uint32_t count,
@@ -398,25 +411,29 @@ uint32_t mp_packed_since(struct mp_packed *packed, struct mp_cursor from, struct
 struct mp_page_record {
     uint32_t bytes; /* in the file, with the header */
     uint32_t rows, nulls, nans;
+    uint32_t entries; /* levels: of a flat leaf its rows; nulls are those without a value */
     bool bounds_lost; /* no bound of MP_BOUND_PAGE_MAX bytes can be made */
     uint8_t sizes[2];
     char bounds[2][MP_BOUND_PAGE_MAX];
 };
 
 /* The leaves of a VARIANT, in the order of the schema: metadata, value, and of each field that is
- * stored apart its value and its typed value. */
+ * stored apart its value and its typed value. Or those of any column inside whose tree they are. */
 struct mp_parquet_group {
     struct mp_variant_shape shape; /* its fields and their names are the group's own */
     struct mp_arena arena;
-    uint32_t count; /* 2 + 2 * shape.count */
+    uint32_t count; /* of a VARIANT: 2 + 2 * shape.count */
     struct mp_parquet_chunk **leaves;
 };
 
 struct mp_parquet_chunk {
-    struct mp_parquet_group *group; /* a VARIANT: then only type, rows, nulls and bytes are set */
+    /* a VARIANT or another nested column: then only type, rows, nulls (of a VARIANT) and bytes are
+     * set */
+    struct mp_parquet_group *group;
     struct mp_type type;
     uint8_t codec;
     uint32_t rows, nulls;
+    uint32_t entries; /* as in struct mp_page_record */
     uint64_t nans;
     struct mp_packed *packed; /* what holds its pages */
     struct mp_str *parts;     /* their bytes: the dictionary's, then those of all data pages */
@@ -464,6 +481,46 @@ struct mp_parquet_encoder {
     uint32_t *levels; /* [MP_PAGE_ROWS_MAX], for leaves inside groups; NULL: none came yet */
     struct mp_variant *variant; /* NULL: none was made yet */
 };
+
+/* What makes a chunk, for every kind of leaf. Begin it, pack its pages, and take it as it is. */
+struct mp_cursor mp_chunk_begin(struct mp_parquet_encoder *encoder);
+/* Adds the record of a page. */
+struct mp_page_record *mp_chunk_record(struct mp_parquet_encoder *encoder, uint32_t rows,
+                                       uint32_t values);
+void mp_chunk_record_bounds(struct mp_page_record *record, struct mp_layout layout,
+                            const struct mp_bounds *bounds);
+/* Packs a page and puts it behind what the column has. judge: a first page; where it is large
+ * enough to tell and the codec does not pay, the chunk goes on without one. */
+enum mp_code mp_chunk_page(struct mp_parquet_encoder *encoder, const struct mp_page_head *head,
+                           struct mp_str body, bool judge, struct mp_err *err, uint32_t *ret_bytes);
+/* Makes the chunk of what was written since `from`. */
+struct mp_parquet_chunk *mp_chunk_new(struct mp_parquet_encoder *encoder, struct mp_type type,
+                                      struct mp_cursor from, uint32_t dictionary_bytes);
+/* Lets go of buffers that a huge page left. */
+void mp_encoder_trim(struct mp_parquet_encoder *encoder);
+
+/* ---- nested ---------------------------------------------------------------------------------- */
+
+/* A leaf inside groups, entry by entry. A row is the entries from a repetition level 0 to the next;
+ * there is a value where the definition level is the largest. */
+struct mp_entries {
+    struct mp_column column;    /* its rows are the entries */
+    const uint8_t *definitions; /* levels of each entry */
+    const uint8_t *repetitions;
+    const uint32_t *starts; /* of each row its first entry, and the end of the last */
+    uint32_t rows;
+    uint32_t definition_max, repetition_max;
+};
+
+/* Encodes the leaf for the one file of the cut, a chunk each row group. Borrows entries. PLAIN,
+ * pages end where rows do. */
+enum mp_code mp_nested_encode(struct mp_parquet_encoder *encoder, struct mp_segment_pool *pool,
+                              const struct mp_entries *entries, const struct mp_parquet_cut *cut,
+                              struct mp_err *err, struct mp_parquet_chunk **ret);
+/* Gives a nested column's chunk with room for that many leaves. */
+struct mp_parquet_chunk *mp_nested_chunk_new(uint32_t leaf_count);
+void mp_nested_chunk_put(struct mp_parquet_chunk *chunk, uint32_t leaf,
+                         struct mp_parquet_chunk *of);
 
 /* Parquet's enum CompressionCodec. */
 int mp_codec_number(uint8_t codec);

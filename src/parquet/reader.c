@@ -19,12 +19,14 @@ struct mp_parquet_reader {
     struct mp_str chunk;  /* what is left of it */
     int32_t codec;
     int64_t values_left; /* of the chunk, behind the current page */
+    bool at_start;       /* no entry of the chunk was taken */
     /* the page */
     const struct mp_decoder *decoder;
     uint32_t rows_left;
-    struct mp_rle_in levels;
+    struct mp_rle_in definitions_in, repetitions_in;
     /* the batch */
     uint64_t validity[MP_PARQUET_BATCH_ROWS / 64];
+    uint8_t definitions[MP_PARQUET_BATCH_ROWS], repetitions[MP_PARQUET_BATCH_ROWS];
 };
 
 struct mp_parquet_reader *mp_parquet_reader_new(uint64_t page_bytes_max)
@@ -58,11 +60,8 @@ uint32_t mp_parquet_leaf_width(const struct mp_parquet_node *leaf)
                                                : widths[leaf->physical];
 }
 
-static enum mp_code check_leaf(const struct mp_parquet_node *leaf, int32_t codec,
-                               struct mp_err *err)
+static enum mp_code check_codec(int32_t codec, struct mp_err *err)
 {
-    if (leaf->repetition_max || leaf->definition_max > 1)
-        return mp_err_set(err, MP_REFUSED, "it is nested");
     if (!mp_codec_in_name(codec))
         return mp_err_set(err, MP_REFUSED, "codec %d is not read", codec);
     return MP_OK;
@@ -80,7 +79,7 @@ enum mp_code mp_parquet_reader_check(const struct mp_parquet_footer *footer, uin
     const struct mp_parquet_node *node = &footer->nodes[footer->leaves[leaf]];
 
     for (uint32_t group = 0; group < footer->group_count; group++) {
-        if (check_leaf(node, footer->groups[group].chunks[leaf].codec, err) == MP_OK)
+        if (check_codec(footer->groups[group].chunks[leaf].codec, err) == MP_OK)
             continue;
         mp_err_add(err, "row group %u", group);
         add_column(err, node);
@@ -107,7 +106,8 @@ enum mp_code mp_parquet_reader_open(struct mp_parquet_reader *reader,
     reader->decode.physical = reader->leaf->physical;
     reader->decode.width = mp_parquet_leaf_width(reader->leaf);
     reader->decode.dictionary.has = false;
-    code = check_leaf(reader->leaf, told->codec, err);
+    reader->at_start = true;
+    code = check_codec(told->codec, err);
     if (code)
         add_column(err, reader->leaf);
     return code;
@@ -132,28 +132,48 @@ static enum mp_code open_dictionary(struct mp_parquet_reader *reader, const stru
     return mp_dictionary_begin(&reader->decode, page->body, page->count, err);
 }
 
-/* V1: the length of the levels stands in front of them. */
-static enum mp_code split_levels(struct mp_page_in *page, struct mp_err *err)
+/* V1: takes levels from the front of the body, where their length stands in front of them. */
+static enum mp_code split_levels(struct mp_page_in *page, int32_t encoding, struct mp_err *err,
+                                 struct mp_str *ret)
 {
     uint32_t size;
 
-    if (page->level_encoding != MP_ENCODING_RLE)
-        return mp_err_set(err, MP_REFUSED, "levels of encoding %d are not read",
-                          page->level_encoding);
+    if (encoding != MP_ENCODING_RLE)
+        return mp_err_set(err, MP_REFUSED, "levels of encoding %d are not read", encoding);
     if (page->body.size < 4)
         return MP_BAD_PAGE(err, "%zu bytes hold no levels", page->body.size);
     memcpy(&size, page->body.data, 4);
     if (size > page->body.size - 4)
         return MP_BAD_PAGE(err, "levels of %u bytes in a page of %zu", size, page->body.size);
-    page->levels = mp_str_n(page->body.data + 4, size);
-    page->body = mp_str_n(page->levels.data + size, page->body.size - 4 - size);
+    *ret = mp_str_n(page->body.data + 4, size);
+    page->body = mp_str_n(ret->data + size, page->body.size - 4 - size);
+    return MP_OK;
+}
+
+static enum mp_code begin_levels(struct mp_parquet_reader *reader, struct mp_page_in *page,
+                                 struct mp_err *err)
+{
+    const struct mp_parquet_node *leaf = reader->leaf;
+    bool v1 = page->kind == MP_PAGE_DATA;
+    enum mp_code code = MP_OK;
+
+    if (v1 && leaf->repetition_max)
+        code = split_levels(page, page->repetition_encoding, err, &page->repetitions);
+    if (!code && v1 && leaf->definition_max)
+        code = split_levels(page, page->definition_encoding, err, &page->definitions);
+    if (code)
+        return code;
+    mp_rle_in_begin(&reader->repetitions_in, page->repetitions,
+                    mp_rle_width(leaf->repetition_max + 1u));
+    mp_rle_in_begin(&reader->definitions_in, page->definitions,
+                    mp_rle_width(leaf->definition_max + 1u));
     return MP_OK;
 }
 
 static enum mp_code open_data(struct mp_parquet_reader *reader, struct mp_page_in *page,
                               struct mp_err *err)
 {
-    enum mp_code code = MP_OK;
+    enum mp_code code;
 
     if (page->count > (uint64_t)reader->values_left)
         return MP_BAD_PAGE(err, "%u values, %lld are left in the chunk", page->count,
@@ -162,13 +182,9 @@ static enum mp_code open_data(struct mp_parquet_reader *reader, struct mp_page_i
     if (!reader->decoder)
         return mp_err_set(err, MP_REFUSED, "values of type %d in encoding %d are not read",
                           reader->decode.physical, page->encoding);
-    if (reader->leaf->definition_max) {
-        if (page->kind == MP_PAGE_DATA)
-            code = split_levels(page, err);
-        if (code)
-            return code;
-        mp_rle_in_begin(&reader->levels, page->levels, 1);
-    }
+    code = begin_levels(reader, page, err);
+    if (code)
+        return code;
     code = reader->decoder->begin(&reader->decode, page->body, err);
     if (code) {
         mp_err_add(err, "%s", reader->decoder->name);
@@ -223,18 +239,55 @@ static void all_valid(uint64_t *validity, uint32_t rows)
         validity[i / 64] = rows - i >= 64 ? UINT64_MAX : (UINT64_C(1) << (rows - i)) - 1;
 }
 
-/* Makes bits of the levels; gives how many are set. */
-static uint32_t take_validity(struct mp_parquet_reader *reader, uint32_t rows)
+/* Makes bits of the definition levels; gives how many are set. */
+static uint32_t make_validity(struct mp_parquet_reader *reader, uint32_t rows)
 {
-    const uint32_t *levels = reader->decode.numbers;
     uint32_t values = 0;
 
     memset(reader->validity, 0, sizeof(reader->validity));
     for (uint32_t i = 0; i < rows; i++) {
-        reader->validity[i / 64] |= (uint64_t)levels[i] << (i & 63);
-        values += levels[i];
+        bool has = reader->definitions[i] == reader->leaf->definition_max;
+
+        reader->validity[i / 64] |= (uint64_t)has << (i & 63);
+        values += has;
     }
     return values;
+}
+
+/* Takes levels of up to `max`. */
+static enum mp_code take_levels(struct mp_parquet_reader *reader, struct mp_rle_in *in,
+                                uint32_t rows, uint32_t max, struct mp_err *err, uint8_t *ret)
+{
+    const uint32_t *levels = reader->decode.numbers;
+
+    if (!max) {
+        memset(ret, 0, rows);
+        return MP_OK;
+    }
+    if (!mp_rle_in_take(in, rows, reader->decode.numbers))
+        return MP_BAD_PAGE(err, "the page's levels end %u rows early", reader->rows_left);
+    for (uint32_t i = 0; i < rows; i++) {
+        if (levels[i] > max)
+            return MP_BAD_PAGE(err, "a level of %u, at most %u are there", levels[i], max);
+        ret[i] = (uint8_t)levels[i];
+    }
+    return MP_OK;
+}
+
+static enum mp_code take_all_levels(struct mp_parquet_reader *reader, uint32_t rows,
+                                    struct mp_err *err)
+{
+    const struct mp_parquet_node *leaf = reader->leaf;
+    enum mp_code code = take_levels(reader, &reader->repetitions_in, rows, leaf->repetition_max,
+                                    err, reader->repetitions);
+
+    if (!code)
+        code = take_levels(reader, &reader->definitions_in, rows, leaf->definition_max, err,
+                           reader->definitions);
+    if (!code && reader->at_start && reader->repetitions[0])
+        code = MP_BAD_PAGE(err, "the chunk begins inside a row");
+    reader->at_start = false;
+    return code;
 }
 
 static enum mp_code take_batch(struct mp_parquet_reader *reader, struct mp_err *err,
@@ -242,15 +295,14 @@ static enum mp_code take_batch(struct mp_parquet_reader *reader, struct mp_err *
 {
     struct mp_decode *decode = &reader->decode;
     uint32_t rows = batch_rows(reader), values = rows;
-    enum mp_code code;
+    enum mp_code code = take_all_levels(reader, rows, err);
 
-    if (!reader->leaf->definition_max) {
+    if (code)
+        return code;
+    if (!reader->leaf->definition_max)
         all_valid(reader->validity, rows);
-    } else {
-        if (!mp_rle_in_take(&reader->levels, rows, decode->numbers))
-            return MP_BAD_PAGE(err, "the page's levels end %u rows early", reader->rows_left);
-        values = take_validity(reader, rows);
-    }
+    else
+        values = make_validity(reader, rows);
     decode->fixed = NULL;
     code = reader->decoder->take(decode, values, err);
     if (code) {
@@ -262,6 +314,8 @@ static enum mp_code take_batch(struct mp_parquet_reader *reader, struct mp_err *
         .rows = rows,
         .values = values,
         .validity = reader->validity,
+        .definitions = reader->definitions,
+        .repetitions = reader->repetitions,
         .fixed = decode->width ? decode->fixed : NULL,
         .texts = decode->width ? NULL : decode->texts,
     };

@@ -86,12 +86,12 @@ enum mp_code mp_delta_in_take(struct mp_delta_in *delta, uint32_t count, struct 
 enum { MP_PAGE_INDEX = 1, MP_PAGE_DATA_V2 = 3 };
 
 struct mp_page_in {
-    int32_t kind;     /* enum mp_page_kind, or one of the above */
-    int32_t encoding; /* of the values */
-    int32_t level_encoding;
-    uint32_t count;       /* values, nulls included; entries of a dictionary */
-    struct mp_str levels; /* definition levels without a length; V2 only */
-    struct mp_str body;   /* decompressed; V1: levels and values, V2: values */
+    int32_t kind;                                     /* enum mp_page_kind, or one of the above */
+    int32_t encoding;                                 /* of the values */
+    int32_t definition_encoding, repetition_encoding; /* of the levels */
+    uint32_t count;                         /* values, nulls included; entries of a dictionary */
+    struct mp_str definitions, repetitions; /* levels without a length; V2 only */
+    struct mp_str body;                     /* decompressed; V1: levels and values, V2: values */
 };
 
 /* A buffer that grows with the largest page. */

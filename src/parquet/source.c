@@ -184,6 +184,27 @@ void mp_source_release(struct mp_source *source)
         list->last = NULL;
 }
 
+/* ---- places ------------------------------------------------------------------------------- */
+
+const char **mp_column_places(const struct mp_column *column)
+{
+    const char **places = mp_alloc_array(column->rows, sizeof(*places));
+    const struct mp_segment *segment = column->segments.first;
+    uint32_t width = mp_type_width(column->type), offset = 0;
+
+    for (uint32_t row = 0; row < column->rows; row++) {
+        if (!mp_column_valid(column, row))
+            continue;
+        while (offset == segment->used) {
+            segment = segment->next;
+            offset = 0;
+        }
+        places[row] = segment->data + offset;
+        offset += width ? width : 4 + mp_text_bytes(places[row]);
+    }
+    return places;
+}
+
 /* ---- validity -------------------------------------------------------------------------------- */
 
 static uint64_t low_ones(uint32_t count)

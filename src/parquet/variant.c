@@ -45,25 +45,6 @@ struct work {
 
 /* ---- the source ------------------------------------------------------------------------------ */
 
-static const char **index_places(const struct mp_column *source)
-{
-    const char **places = mp_alloc_array(source->rows, sizeof(*places));
-    const struct mp_segment *segment = source->segments.first;
-    uint32_t width = mp_type_width(source->type), offset = 0;
-
-    for (uint32_t row = 0; row < source->rows; row++) {
-        if (!mp_column_valid(source, row))
-            continue;
-        while (offset == segment->used) {
-            segment = segment->next;
-            offset = 0;
-        }
-        places[row] = segment->data + offset;
-        offset += width ? width : 4 + mp_text_bytes(places[row]);
-    }
-    return places;
-}
-
 static struct mp_str text_at(const char *place)
 {
     return mp_str_n(place + 4, mp_text_bytes(place));
@@ -312,7 +293,7 @@ enum mp_code mp_parquet_encode_variant(struct mp_parquet_encoder *encoder,
 
     if (!encoder->variant)
         encoder->variant = mp_variant_new();
-    work.places = index_places(source);
+    work.places = mp_column_places(source);
     if (options->apart_max && !mp_type_width(source->type)) {
         survey = survey_rows(&work, options);
         work.shape = mp_variant_survey_shape(survey, options->apart_max);

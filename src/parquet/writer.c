@@ -21,10 +21,10 @@ enum { FORMAT_VERSION = 2 };
 #define TAIL_BYTES_MAX ((size_t)INT32_MAX) /* the footer's length is an i32 */
 #define MAGIC          MP_STR("PAR1")
 
-/* A field at the top, or one inside a VARIANT. */
+/* A field at the top, or one inside a VARIANT or another nested column. */
 struct leaf {
     const struct mp_parquet_field *field;
-    uint32_t inside; /* of the VARIANT's leaves; NOT_INSIDE: the field itself */
+    uint32_t inside; /* of the column's leaves; NOT_INSIDE: the field itself */
 };
 
 #define NOT_INSIDE UINT32_MAX
@@ -47,10 +47,15 @@ struct file {
     struct mp_arena arena;
 };
 
-/* The VARIANT's leaves; NULL: the field is no VARIANT. They are the same in every row group. */
+static bool is_nested(const struct mp_parquet_field *field)
+{
+    return field->tree || field->type.id == MP_TYPE_VARIANT;
+}
+
+/* A nested column's leaves; NULL: the field is flat. They are the same in every row group. */
 static const struct mp_parquet_group *inside(const struct mp_parquet_field *field)
 {
-    return field->type.id == MP_TYPE_VARIANT ? field->chunks[0]->group : NULL;
+    return is_nested(field) ? field->chunks[0]->group : NULL;
 }
 
 static void list_leaves(struct file *file)
@@ -60,7 +65,7 @@ static void list_leaves(struct file *file)
     for (uint32_t i = 0; i < file->field_count; i++) {
         const struct mp_parquet_group *group;
 
-        assert(file->group_count || file->fields[i].type.id != MP_TYPE_VARIANT);
+        assert(file->group_count || !is_nested(&file->fields[i]));
         group = inside(&file->fields[i]);
         file->leaf_count += group ? group->count : 1;
     }
@@ -175,6 +180,8 @@ static uint32_t count_elements(const struct mp_parquet_field *field)
     const struct mp_parquet_group *group = inside(field);
     uint32_t members = group ? group->shape.count : 0;
 
+    if (field->tree)
+        return field->tree->count;
     return !group ? 1 : members ? 4 + 3 * members : 3;
 }
 
@@ -214,6 +221,10 @@ static void write_field_elements(struct mp_thrift *thrift, const struct mp_parqu
                                         .repetition = MP_PARQUET_OPTIONAL,
                                         .field_id = field->field_id};
 
+    for (uint32_t i = 0; field->tree && i < field->tree->count; i++)
+        mp_layout_schema_element(thrift, &field->tree->elements[i]);
+    if (field->tree)
+        return;
     if (group)
         element.children = group->shape.count ? 3 : 2;
     mp_layout_schema_element(thrift, &element);
@@ -236,12 +247,31 @@ static void write_schema(struct mp_thrift *thrift, const struct file *file)
         write_field_elements(thrift, &file->fields[field]);
 }
 
+static void write_tree_path(struct mp_thrift *thrift, const struct mp_parquet_tree *tree,
+                            uint32_t leaf)
+{
+    uint32_t at[MP_PARQUET_DEPTH_MAX], depth = 0;
+
+    for (uint32_t i = tree->leaves[leaf]; i; i = tree->parents[i]) {
+        assert(depth < MP_PARQUET_DEPTH_MAX);
+        at[depth++] = i;
+    }
+    mp_thrift_list(thrift, 3, MP_THRIFT_BINARY, depth + 1);
+    mp_thrift_add_binary(thrift, tree->elements[0].name);
+    while (depth)
+        mp_thrift_add_binary(thrift, tree->elements[at[--depth]].name);
+}
+
 /* The names from the top to the leaf. */
 static void write_path(struct mp_thrift *thrift, const struct leaf *leaf)
 {
     const struct mp_parquet_group *group = inside(leaf->field);
     uint32_t member;
 
+    if (leaf->field->tree) {
+        write_tree_path(thrift, leaf->field->tree, leaf->inside);
+        return;
+    }
     if (!group) {
         mp_thrift_list(thrift, 3, MP_THRIFT_BINARY, 1);
         mp_thrift_add_binary(thrift, leaf->field->name);
@@ -314,7 +344,7 @@ static void write_column_meta(struct mp_thrift *thrift, const struct leaf *leaf,
     write_encodings(thrift, indexed);
     write_path(thrift, leaf);
     mp_thrift_i32(thrift, 4, mp_codec_number(chunk->codec));
-    mp_thrift_i64(thrift, 5, chunk->rows);
+    mp_thrift_i64(thrift, 5, chunk->entries);
     mp_thrift_i64(thrift, 6, (int64_t)chunk->raw_bytes);
     mp_thrift_i64(thrift, 7, (int64_t)chunk->bytes);
     mp_thrift_i64(thrift, 9, (int64_t)(place->offset + chunk->dictionary_bytes));
@@ -412,13 +442,13 @@ static struct mp_str bound_str(struct mp_arena *arena, struct mp_layout layout, 
 
 static void column_stats(struct file *file, uint32_t field, struct mp_column_stats *ret)
 {
-    bool variant = file->fields[field].type.id == MP_TYPE_VARIANT; /* has no bounds */
+    bool nested = is_nested(&file->fields[field]); /* has no bounds */
     struct mp_layout layout = {0};
     char bytes[2][MP_STATS_TEXT_MAX];
     struct mp_extremes extremes = {.of = {{.data = bytes[0]}, {.data = bytes[1]}}};
     struct mp_bound low, high;
 
-    if (!variant)
+    if (!nested)
         layout = mp_layout_of(file->fields[field].type);
     *ret = (struct mp_column_stats){.field_id = file->fields[field].field_id,
                                     .type = file->fields[field].type};
@@ -429,7 +459,7 @@ static void column_stats(struct file *file, uint32_t field, struct mp_column_sta
         ret->nulls += chunk->nulls;
         ret->nans += chunk->nans;
         ret->compressed_bytes += chunk->bytes;
-        if (!variant)
+        if (!nested)
             mp_extremes_merge(&extremes, layout, &chunk->extremes);
     }
     assert(ret->rows == file->door.rows);

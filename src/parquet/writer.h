@@ -118,6 +118,7 @@ struct mp_parquet_field {
     int32_t field_id;
     /* its chunks, one per row group: chunks[group] */
     struct mp_parquet_chunk *const *chunks;
+    const struct mp_parquet_tree *tree; /* a nested column of a merge, type NONE; else NULL */
 };
 
 /* Puts page indexes and footer around the chunks of one file. Gives a file that borrows them. */

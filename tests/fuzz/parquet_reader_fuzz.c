@@ -1,10 +1,11 @@
 /* tests/fuzz/parquet_reader_fuzz.c - any bytes as a column chunk.
  *
- * The input begins with eight bytes: physical type, codec, whether the leaf is optional, rows in
- * two bytes, the type of a column, its logical type, width of fixed values. The rest is the chunk.
- * What is read must be as many rows as the footer says, and what is said of each batch must be so;
- * then the file is merged into a column of that type, sorted by it, and the new file is read again
- * and has the same number of rows and of nulls.
+ * The input begins with eight bytes: physical type, codec, whether the leaf is optional (and
+ * whether it lies in a group, and in how many repeated ones), entries in two bytes, the type of a
+ * column, its logical type, width of fixed values. The rest is the chunk. What is read must be as
+ * many entries as the footer says, and what is said of each batch must be so; then the file is
+ * merged into a column of that type, sorted by it, or into a nested one, and the new file is read
+ * again and has the same number of rows and of nulls.
  *
  * With -DMP_LIBFUZZER clang's fuzzer feeds it; without, it replays the files it is given.
  */
@@ -15,17 +16,48 @@
 
 #include <assert.h>
 
-enum { HEAD_BYTES = 8, BYTES_MAX = 16 << 20, FILE_BYTES_MAX = 256 << 20 };
+enum { HEAD_BYTES = 8, GROUPS_MAX = 4, BYTES_MAX = 16 << 20, FILE_BYTES_MAX = 256 << 20 };
 
 /* A file of one leaf and one row group, as a footer would tell it. */
 struct file {
-    struct mp_parquet_node nodes[2];
+    struct mp_parquet_node nodes[2 + GROUPS_MAX];
     uint32_t leaves[1];
     struct mp_parquet_column_chunk chunks[1];
     struct mp_parquet_row_group groups[1];
     uint8_t orders[1];
     struct mp_parquet_footer footer;
 };
+
+/* Puts an optional group x around the leaf, and `repeated` groups inside it. */
+static void nest(struct file *file, uint32_t repeated)
+{
+    uint32_t at = 2 + repeated; /* the leaf's place */
+    struct mp_parquet_node leaf = file->nodes[1];
+
+    assert(1 + repeated <= GROUPS_MAX);
+    for (uint32_t i = 1; i < at; i++)
+        file->nodes[i] = (struct mp_parquet_node){
+            .name = MP_STR("x"),
+            .parent = i - 1,
+            .child_count = 1,
+            .end = at + 1,
+            .leaf = -1,
+            .physical = -1,
+            .depth = (uint16_t)i,
+            .repetition = i > 1 ? MP_PARQUET_REPEATED : MP_PARQUET_OPTIONAL,
+            .definition_max = (uint16_t)i,
+            .repetition_max = (uint16_t)(i - 1),
+        };
+    leaf.parent = at - 1;
+    leaf.end = at + 1;
+    leaf.depth = (uint16_t)at;
+    leaf.definition_max += 1 + repeated;
+    leaf.repetition_max = (uint16_t)repeated;
+    file->nodes[0].end = at + 1;
+    file->nodes[at] = leaf;
+    file->leaves[0] = at;
+    file->footer.node_count = at + 1;
+}
 
 static void make_file(struct file *file, const uint8_t *head, size_t bytes)
 {
@@ -64,6 +96,8 @@ static void make_file(struct file *file, const uint8_t *head, size_t bytes)
         .group_count = 1,
         .orders = file->orders,
     };
+    if (head[2] & 8)
+        nest(file, head[2] >> 1 & 3);
 }
 
 static uint32_t count_bits(const struct mp_parquet_batch *batch)
@@ -75,14 +109,15 @@ static uint32_t count_bits(const struct mp_parquet_batch *batch)
     return bits;
 }
 
-/* Looks at every byte of every value; gives the nulls. */
+/* Looks at every byte of every value; gives the rows and the nulls. */
 static enum mp_code read_all(struct mp_parquet_reader *reader,
                              const struct mp_parquet_footer *footer, struct mp_str chunk,
-                             struct mp_err *err, int64_t *ret_nulls)
+                             struct mp_err *err, int64_t *ret_rows, int64_t *ret_nulls)
 {
-    uint32_t width = mp_parquet_leaf_width(&footer->nodes[1]);
+    const struct mp_parquet_node *leaf = &footer->nodes[footer->leaves[0]];
+    uint32_t width = mp_parquet_leaf_width(leaf);
     struct mp_parquet_batch batch;
-    int64_t rows = 0, values = 0;
+    int64_t entries = 0, rows = 0, values = 0;
     unsigned seen = 0;
     enum mp_code code = mp_parquet_reader_open(reader, footer, 0, 0, chunk, err);
 
@@ -100,11 +135,17 @@ static enum mp_code read_all(struct mp_parquet_reader *reader,
             if (value.size)
                 seen += (unsigned char)value.data[0] + (unsigned char)value.data[value.size - 1];
         }
-        rows += batch.rows;
+        for (uint32_t i = 0; i < batch.rows; i++) {
+            assert(batch.repetitions[i] <= leaf->repetition_max);
+            assert(batch.definitions[i] <= leaf->definition_max);
+            rows += batch.repetitions[i] == 0;
+        }
+        entries += batch.rows;
         values += batch.values;
     } while (batch.rows);
-    assert(rows == footer->rows && seen <= UINT32_MAX);
-    *ret_nulls = rows - values;
+    assert(entries == footer->groups[0].chunks[0].value_count && seen <= UINT32_MAX);
+    *ret_rows = rows;
+    *ret_nulls = entries - values;
     return MP_OK;
 }
 
@@ -121,20 +162,21 @@ static enum mp_code write_out(void *context, struct mp_str bytes, struct mp_err 
 static void merge(struct mp_arena *arena, const struct file *file, struct mp_str bytes,
                   struct mp_type type, int64_t nulls)
 {
-    struct mp_parquet_merge_column column = {MP_STR("x"), type, 1};
+    bool nested = file->footer.node_count > 2;
+    struct mp_parquet_merge_column column = {MP_STR("x"), nested ? MP_TYPE(NONE) : type, 1};
     struct mp_sort_field sort = {.field_id = 1, .descending = true};
     struct mp_parquet_merge_options options = {
         .columns = &column,
         .column_count = 1,
         .sort = &sort,
-        .sort_count = 1,
+        .sort_count = !nested,
         .created_by = MP_STR("fuzz"),
         .row_id_name = MP_STR("id"),
         .row_id_field_id = 2,
         .bytes_max = BYTES_MAX,
         .group_bytes = 1000,
     };
-    int32_t leaf = 0;
+    int32_t leaf = nested; /* its node there */
     struct mp_parquet_merge_input input = {
         .footer = &file->footer, .bytes = bytes, .leaves = &leaf, .row_id_leaf = MP_MERGE_NO_LEAF};
     struct mp_buf out = MP_BUF_INIT(FILE_BYTES_MAX);
@@ -175,7 +217,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct mp_err err;
     struct file file;
     struct mp_str bytes;
-    int64_t nulls;
+    int64_t rows, nulls;
 
     if (size < HEAD_BYTES)
         return 0;
@@ -183,11 +225,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bytes = mp_str_n(data + HEAD_BYTES - 4, size - HEAD_BYTES + 4); /* the chunk begins at 4 */
     mp_arena_init(&arena, 0);
     reader = mp_parquet_reader_new(BYTES_MAX);
-    if (read_all(reader, &file.footer, mp_str_n(bytes.data + 4, bytes.size - 4), &err, &nulls) ==
-        MP_OK) {
+    if (read_all(reader, &file.footer, mp_str_n(bytes.data + 4, bytes.size - 4), &err, &rows,
+                 &nulls) == MP_OK) {
         struct mp_type type = {.id = data[5] % MP_TYPE_COUNT, .precision = 1 + data[6] % 38};
 
-        file.nodes[1].logical.precision = type.precision;
+        file.nodes[file.leaves[0]].logical.precision = type.precision;
+        file.groups[0].rows = file.footer.rows = rows;
         merge(&arena, &file, bytes, type, nulls);
     } else {
         assert(err.text[0] &&

@@ -180,10 +180,6 @@ def one_of_ours(directory, seed):
 
 def refusals(directory, _):
     path = os.path.join(directory, "x.parquet")
-    nested = pa.table({"l": [[1], None], "s": [{"x": 1}, None]})
-    pq.write_table(nested, path)
-    for got in tool("values", path)[0]["columns"]:
-        check("nested" in text(got), text(got))
     pq.write_table(pa.table({"b": ["x"]}), path, compression="brotli")
     check("codec 4 is not read" in text(tool("values", path)[0]["columns"][0]))
     # A checksum that is not that of the page.
@@ -387,6 +383,278 @@ def judge_groups(path, rows, group_bytes, inputs):
     equal(sum(meta.row_group(g).num_rows for g in range(meta.num_row_groups)), rows)
 
 
+# ---- nested columns ---------------------------------------------------------------------------
+def leaf(name, kind, number, nullable=True):
+    return field(name, kind, number, nullable)
+
+
+def nested_kinds(n):
+    """{name: (Arrow type, a value)}; field ids from n on."""
+    def maybe(r, make):
+        return None if r.random() < 0.2 else make(r)
+
+    def some(r, make, most=4):
+        return [make(r) for _ in range(r.choice([0, 1, 1, 2, most]))]
+
+    def number_or_null(r):
+        return maybe(r, lambda r: r.randrange(-99, 99))
+
+    def pair(r):
+        return {"x": number_or_null(r), "y": maybe(r, words)}
+
+    struct = pa.struct([leaf("x", pa.int32(), n + 1), leaf("y", pa.string(), n + 2)])
+    return {
+        "ints": (pa.list_(leaf("element", pa.int64(), n + 1)), lambda r: some(r, number_or_null)),
+        "long ints": (pa.list_(leaf("element", pa.int16(), n + 1)),
+                      lambda r: some(r, number_or_null, r.choice([4, 4, 4, 3000]))),
+        "whole ints": (pa.list_(leaf("element", pa.int64(), n + 1, False)),
+                       lambda r: some(r, lambda r: r.randrange(9))),
+        "structs": (pa.list_(leaf("element", struct, n + 3)),
+                    lambda r: some(r, lambda r: maybe(r, pair))),
+        "map": (pa.map_(pa.string(), leaf("value", pa.string(), n + 2)),
+                lambda r: [(k, maybe(r, words)) for k in {words(r) for _ in range(r.randrange(4))}]),
+        "struct": (struct, pair),
+        "struct of structs": (pa.struct([leaf("in", struct, n + 3), leaf("b", pa.bool_(), n + 4)]),
+                              lambda r: {"in": maybe(r, pair), "b": maybe(r, lambda r: r.random() < 0.5)}),
+        "lists of lists": (pa.list_(leaf("element", pa.list_(leaf("element", pa.string(), n + 1)),
+                                         n + 2)),
+                           lambda r: some(r, lambda r: maybe(r, lambda r: some(r, lambda r: maybe(r, words))))),
+        "many types": (pa.struct([leaf(name.replace("(", "_").replace(",", "_").replace(")", ""),
+                                       TARGETS[name][0], n + 1 + i)
+                                  for i, name in enumerate(MANY)]),
+                       lambda r: {name.replace("(", "_").replace(",", "_").replace(")", ""):
+                                  maybe(r, TARGETS[name][2]) for name in MANY}),
+    }
+
+
+MANY = ["boolean", "int8", "uint16", "uint64", "float64", "decimal(9,2)", "decimal(38,10)", "date",
+        "time", "timestamp_ms", "timestamp", "timestamp_ns", "timestamptz", "blob", "uuid"]
+
+
+def with_map_ids(kind, n):
+    """A map's key is a field too; pyarrow takes its id from the field, as of any other."""
+    if not pa.types.is_map(kind):
+        return kind
+    return pa.map_(leaf("key", pa.string(), n + 1, False), kind.item_field)
+
+
+def nested_input(directory, r, i, columns, first_id):
+    rows = r.choice([1, 30, 300, 900])
+    fields, arrays = [field("k", pa.int64(), 1)], [pa.array(
+        [None if r.random() < 0.1 else r.randrange(20) for _ in range(rows)], pa.int64())]
+    for name, kind, make, number in columns:
+        if r.random() < 0.15 and i:
+            continue
+        required = r.random() < 0.3
+        nulls = 0 if required else r.choice([0, 0.2, 1])
+        values = [None if r.random() < nulls else make(r) for _ in range(rows)]
+        fields.append(field(name, kind, number, not required))
+        arrays.append(pa.array(values, kind))
+    table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    path = os.path.join(directory, "nested-%d.parquet" % i)
+    pq.write_table(table, path, compression=r.choice(CODECS), row_group_size=r.choice([13, 100, 1000]),
+                   data_page_version=r.choice(["1.0", "2.0"]), data_page_size=r.choice([1, 200, 1 << 20]),
+                   write_batch_size=r.choice([3, 100, 1024]), use_dictionary=r.random() < 0.5)
+    deleted = sorted(r.sample(range(rows), r.choice([0, 1, rows // 3, rows // 2])))
+    told = "%s:%d" % (path, first_id)
+    if deleted:
+        told += ":" + ",".join(map(str, deleted))
+    gone = set(deleted)
+    kept = table.append_column(ROW_ID, pa.array(range(first_id, first_id + rows), pa.int64()))
+    return told, kept.take(pa.array([row for row in range(rows) if row not in gone], pa.int64()))
+
+
+def one_nested_merge(directory, seed):
+    """Deleted rows gone, sorted by a flat column: what pyarrow's own take makes of the same rows."""
+    r = random.Random(seed)
+    columns = []
+    for i, name in enumerate(r.sample(list(nested_kinds(0)), r.choice([1, 3, 5]))):
+        number = 100 * (i + 1)
+        kind, make = nested_kinds(number)[name]
+        columns.append((name, with_map_ids(kind, number), make, number))
+    inputs, tables, first_id = [], [], 0
+    for i in range(r.choice([1, 2, 4])):
+        told, kept = nested_input(directory, r, i, columns, first_id)
+        inputs.append(told)
+        tables.append(kept)
+        first_id += 1000
+    names = ["k"] + [c[0] for c in columns] + [ROW_ID]
+    whole = pa.concat_tables(
+        [t.select([n for n in names if n in t.column_names]).replace_schema_metadata(None)
+         for t in tables], promote_options="permissive").select(names)
+    options = []
+    if r.random() < 0.6:
+        options = ["--sort", "1"]
+        order = sorted(range(whole.num_rows), key=lambda row: (
+            whole.column("k")[row].as_py() is None, whole.column("k")[row].as_py() or 0))
+        whole = whole.take(pa.array(order, pa.int64()))
+    out = os.path.join(directory, "out.parquet")
+    answer, = tool("merge", out, *options, "--group-bytes", r.choice([500, 20000, 1 << 27]), "--codec",
+                   r.randrange(4), "1:int64:k", *["%d:nested:%s" % (c[3], c[0]) for c in columns],
+                   "--", *inputs)
+    check("error" not in answer, text(answer.get("error", "")))
+    equal(answer["rows"], whole.num_rows, "rows told")
+    if not whole.num_rows:
+        return
+    got = pq.read_table(out)
+    equal(got.column_names, names, "columns")
+    for name in names:
+        equal(got.column(name).to_pylist(), whole.column(name).to_pylist(), name)
+    judge_nested_schema(out, columns)
+    judge_nested_chunks(out, whole, columns)
+    for name, _, _, _ in columns:
+        count, = duckdb.execute("SELECT count(\"%s\") FROM read_parquet('%s')" % (name, out)).fetchone()
+        equal(count, whole.num_rows - whole.column(name).null_count, "DuckDB", name)
+    # and once more: what we wrote is read as it stands
+    again, = tool("merge", os.path.join(directory, "again"), "1:int64:k",
+                  *["%d:nested:%s" % (c[3], c[0]) for c in columns], "--", out)
+    equal(again.get("rows"), whole.num_rows, "read again")
+    equal(pq.read_table(os.path.join(directory, "again")).select(names).to_pylist(),
+          got.to_pylist(), "read again")
+
+
+def field_ids(kind):
+    out = []
+    for i in range(kind.num_fields):
+        inner = kind.field(i)
+        out.append((inner.name, (inner.metadata or {}).get(b"PARQUET:field_id"), inner.nullable))
+        out += field_ids(inner.type)
+    return out
+
+
+def judge_nested_schema(path, columns):
+    """As pyarrow reads what it writes; but bytes of one length are bytes of any."""
+    schema, other = pq.read_schema(path), path + ".schema"
+    pq.write_table(pa.schema([pa.field(c[0], c[1]) for c in columns]).empty_table(), other,
+                   store_schema=False)
+    for name, _, _, number in columns:
+        kind = pq.read_schema(other).field(name).type
+        equal(schema.field(name).metadata[b"PARQUET:field_id"], b"%d" % number, name, "field id")
+        check(schema.field(name).nullable, name, "is optional")
+        equal(str(schema.field(name).type), str(kind).replace("fixed_size_binary[16]", "binary"),
+              name, "type")
+        equal(field_ids(schema.field(name).type), field_ids(kind), name, "field ids inside")
+
+
+def judge_nested_chunks(path, whole, columns):
+    """Counts and bounds that pyarrow finds when it writes the same rows."""
+    other = path + ".pyarrow"
+    pq.write_table(whole, other, row_group_size=whole.num_rows)
+    ours, theirs = pq.read_metadata(path), pq.read_metadata(other)
+
+    def of_path(meta, at, group):
+        for i in range(meta.num_columns):
+            if meta.row_group(group).column(i).path_in_schema == at:
+                return meta.row_group(group).column(i)
+        raise AssertionError(at)
+
+    for i in range(theirs.num_columns):
+        want = theirs.row_group(0).column(i)
+        chunks = [of_path(ours, want.path_in_schema, g) for g in range(ours.num_row_groups)]
+        equal(sum(c.num_values for c in chunks), want.num_values, want.path_in_schema, "values")
+        equal(sum(c.statistics.null_count for c in chunks), want.statistics.null_count,
+              want.path_in_schema, "nulls")
+        check(all(c.has_offset_index for c in chunks), "offset index", want.path_in_schema)
+        if want.statistics.has_min_max and want.physical_type in ("INT32", "INT64"):
+            bounds = [(c.statistics.min, c.statistics.max) for c in chunks if c.statistics.has_min_max]
+            equal((min(b[0] for b in bounds), max(b[1] for b in bounds)),
+                  (want.statistics.min, want.statistics.max), want.path_in_schema, "bounds")
+
+
+def nested_refusals(directory, _):
+    """Inputs whose nested columns have different shapes are not put together."""
+    def write(name, kind, values, number=5):
+        path = os.path.join(directory, name)
+        schema = pa.schema([field("c", kind, number)])
+        pq.write_table(pa.Table.from_arrays([pa.array(values, kind)], schema=schema), path)
+        return path
+
+    def merge(*paths, column="5:nested:c"):
+        return tool("merge", os.path.join(directory, "out"), column, "--", *paths)[0]
+
+    ints = pa.list_(leaf("element", pa.int32(), 6))
+    a = write("a", ints, [[1], None, []])
+    for kind, values in ((pa.list_(leaf("element", pa.int32(), 7)), [[1]]),
+                         (pa.list_(leaf("element", pa.string(), 6)), [["x"]]),
+                         (pa.list_(leaf("element", pa.int32(), 6, False)), [[1]]),
+                         (pa.list_(leaf("element", pa.int16(), 6)), [[1]]),
+                         (pa.struct([leaf("element", pa.int32(), 6)]), [{"element": 1}]),
+                         (pa.struct([leaf("element", ints, 6), leaf("b", pa.int32(), 8)]),
+                          [{"element": [1], "b": 2}])):
+        answer = merge(a, write("b", kind, values))
+        check("error" in answer and "has another shape" in text(answer["error"]), str(kind), answer)
+    # a narrower leaf of an older file is widened
+    answer = merge(write("b", pa.list_(leaf("element", pa.int16(), 6)), [[7, None]]), a)
+    equal(answer.get("rows"), 4, answer)
+    got = pq.read_table(os.path.join(directory, "out")).column("c")
+    equal((got.type, got.to_pylist()), (ints, [[7, None], [1], None, []]))
+    # values of kinds that are not written
+    answer = merge(write("b", pa.list_(leaf("element", pa.float16(), 6)), [[1.5]]))
+    check("error" in answer and "of a type that is not written" in text(answer["error"]), answer)
+    # a nested column that all lack is left out
+    answer = merge(a, column="9:nested:z")
+    equal((answer.get("rows"), pq.read_table(os.path.join(directory, "out")).column_names),
+          (3, [ROW_ID]))
+
+
+def variants(directory, seed):
+    """VARIANTs of DuckDB, with members stored apart, lists among them: DuckDB sees the same values."""
+    r, inputs, want = random.Random(seed), [], []
+    out, db = os.path.join(directory, "out.parquet"), duckdb.connect()
+
+    def write(i, value):
+        path = os.path.join(directory, "%d.parquet" % i)
+        db.execute("COPY (SELECT (i * 7) %% 50 AS k, %s AS v FROM range(200) t(i)) TO '%s' "
+                   "(FORMAT parquet, FIELD_IDS {'k': 1, 'v': 2})" % (value, path))
+        return path
+
+    value = ("CASE WHEN i % 5 = 0 THEN NULL WHEN i % 7 = 0 THEN 'text'::VARIANT ELSE "
+             "{'a': i, 'b': [i, NULL, 2], 'c': 'x' || i, 'd': i * 0.25::DOUBLE}::VARIANT END")
+    for i in range(3):
+        path = write(i, value)
+        gone = sorted(r.sample(range(200), 20))
+        inputs.append("%s:%d:%s" % (path, 1000 * i, ",".join(map(str, gone))))
+        rows = db.execute("SELECT k, v::VARCHAR FROM '%s'" % path).fetchall()
+        want += [row for at, row in enumerate(rows) if at not in gone]
+    answer, = tool("merge", out, "--sort", 1, "1:int64:k", "2:nested:v", "--", *inputs)
+    check("error" not in answer, text(answer.get("error", "")))
+    got = db.execute("SELECT k, v::VARCHAR FROM '%s'" % out).fetchall()
+    equal(got, sorted(want, key=lambda row: row[0]), "variants")
+    kinds = [db.execute("SELECT name, type, repetition_type, num_children, field_id, logical_type IS NULL"
+                        " FROM parquet_schema('%s') WHERE name NOT IN ('k', '%s') OFFSET 1" %
+                        (path, ROW_ID)).fetchall() for path in (out, inputs[0].split(":")[0])]
+    equal([k[:5] for k in kinds[0]], [k[:5] for k in kinds[1]], "schema")
+    answer, = tool("merge", out, "1:int64:k", "2:nested:v", "--", inputs[0],
+                   write(9, "{'z': i}::VARIANT"))
+    check("has another shape" in text(answer.get("error", "")), answer)
+
+
+LEVELS = [  # a table and, for each leaf, [repetition, definition, value], by the format's own rules
+    (pa.list_(pa.int32()), [[1, None], None, [], [2]],
+     [[[0, 3, 1], [1, 2, None], [0, 0, None], [0, 1, None], [0, 3, 2]]]),
+    (pa.list_(pa.list_(pa.int32())), [[[1, 2], [], None], None, [], [[3]]],
+     [[[0, 5, 1], [2, 5, 2], [1, 3, None], [1, 2, None], [0, 0, None], [0, 1, None], [0, 5, 3]]]),
+    (pa.struct([("x", pa.int32()), ("y", pa.list_(pa.int32()))]),
+     [{"x": 1, "y": [2, 3]}, {"x": None, "y": None}, None, {"x": 4, "y": []}],
+     [[[0, 2, 1], [0, 1, None], [0, 0, None], [0, 2, 4]],
+      [[0, 4, 2], [1, 4, 3], [0, 1, None], [0, 0, None], [0, 2, None]]]),
+    (pa.map_(pa.int32(), pa.int32()), [[(1, None), (2, 5)], None, []],
+     [[[0, 2, 1], [1, 2, 2], [0, 0, None], [0, 1, None]],
+      [[0, 2, None], [1, 3, 5], [0, 0, None], [0, 1, None]]]),
+]
+
+
+def levels(directory, _):
+    path = os.path.join(directory, "levels")
+    for kind, values, want in LEVELS:
+        for version in ("1.0", "2.0"):
+            pq.write_table(pa.table({"c": pa.array(values, kind)}), path, data_page_version=version,
+                           data_page_size=1, write_batch_size=1)
+            got = [[[e[0], e[1], None if e[2] is None else struct.unpack("<i", bytes.fromhex(e[2]))[0]]
+                    for e in column] for column in tool("values", path)[0]["columns"]]
+            equal(got, want, kind, version)
+
+
 def refused_merges(directory, _):
     path = lambda name: os.path.join(directory, name)
 
@@ -415,6 +683,18 @@ def refused_merges(directory, _):
             "--bytes-max", 100000)
 
 
+def damaged(r, path, bad, share):
+    """Copies a file with some bytes changed, a share of the times in its footer alone."""
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+    footer = len(data) - 8 - struct.unpack("<I", data[-8:-4])[0]
+    for _ in range(r.choice([1, 2, 5])):
+        at = r.randrange(footer if r.random() < share else 4, len(data) - 8)
+        data[at] = r.choice([0, 1, 0x7f, 0x80, 0xff, data[at] ^ 1 << r.randrange(8)])
+    with open(bad, "wb") as file:
+        file.write(data)
+
+
 def damaged_merges(directory, seed):
     """Any byte of a file may be another, its footer's too: refused or merged, the tool goes on."""
     r = random.Random(seed)
@@ -424,18 +704,29 @@ def damaged_merges(directory, seed):
     told, out = [], os.path.join(directory, "out")
     while len(told) < 20:
         merge_input(directory, r, 0, columns, 0)
-        with open(path, "rb") as file:
-            data = bytearray(file.read())
-        footer = len(data) - 8 - struct.unpack("<I", data[-8:-4])[0]
-        for _ in range(r.choice([1, 2, 5])):
-            at = r.randrange(footer if r.random() < 0.7 else 4, len(data) - 8)
-            data[at] = r.choice([0, 1, 0x7f, 0x80, 0xff, data[at] ^ 1 << r.randrange(8)])
-        with open(bad, "wb") as file:
-            file.write(data)
+        damaged(r, path, bad, 0.7)
         tool("values", bad)
         told += tool("merge", out, "--sort", r.randrange(1, 7), *asked, "--", bad)
         if "error" not in told[-1] and told[-1]["rows"]:
             tool("values", out)
+    check(any("error" in answer for answer in told), "no damage was seen")
+
+
+def damaged_nested_merges(directory, seed):
+    r = random.Random(seed)
+    name = list(nested_kinds(0))[seed % len(nested_kinds(0))]
+    kind, make = nested_kinds(100)[name]
+    path, bad = os.path.join(directory, "nested-0.parquet"), os.path.join(directory, "bad")
+    told, out = [], os.path.join(directory, "out")
+    while len(told) < 20:
+        nested_input(directory, r, 0, [("c", kind, make, 100)], 0)
+        damaged(r, path, bad, 0.4)
+        tool("values", bad)
+        told += tool("merge", out, "--sort", 1, "--bytes-max", 256 << 20, "1:int64:k",
+                     "100:nested:c", "--", bad)
+        if "error" not in told[-1] and told[-1]["rows"]:
+            for column in tool("values", out)[0]["columns"]:
+                check(isinstance(column, list), "what was made can be read")
     check(any("error" in answer for answer in told), "no damage was seen")
 
 
@@ -444,7 +735,10 @@ def main():
                [(one_of_duckdb, seed) for seed in range(6)] +
                [(one_of_ours, seed) for seed in range(1, 1 + FILES // 5)] + [(refusals, 0)] +
                [(one_merge, seed) for seed in range(FILES)] + [(refused_merges, 0)] +
-               [(damaged_merges, seed) for seed in range(1 + FILES // 20)])
+               [(one_nested_merge, seed) for seed in range(FILES)] + [(nested_refusals, 0)] +
+               [(levels, 0)] + [(variants, seed) for seed in range(2)] +
+               [(damaged_merges, seed) for seed in range(1 + FILES // 20)] +
+               [(damaged_nested_merges, seed) for seed in range(9)])
 
 
 if __name__ == "__main__":

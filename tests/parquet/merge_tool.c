@@ -4,12 +4,12 @@
  *     parquet-merge-tool merge OUT [OPTION...] COLUMN... -- FILE[:ID[:ROW,ROW...]]...
  *
  * values prints one JSON object a file: {"columns": [[value, ...], ...]}, where a value is null or
- * the hex of its bytes as PLAIN has them (texts without their length), and instead of the list of
- * a column that cannot be read, a text that says why.
- * merge takes columns as ID:TYPE:NAME, types by DuckLake's names, and finds their leaves by field
- * id; a file may say where its row ids begin and which rows are deleted. It prints {"rows",
- * "bytes"} or the error. Options: --sort ID[:desc][:first], --group-bytes N, --bytes-max N, --codec
- * N.
+ * the hex of its bytes as PLAIN has them (texts without their length), of a leaf inside groups an
+ * entry [repetition level, definition level, value], and instead of the list of a column that
+ * cannot be read, a text that says why. merge takes columns as ID:TYPE:NAME, types by DuckLake's
+ * names or "nested", and finds their leaves by field id; a file may say where its row ids begin and
+ * which rows are deleted. It prints {"rows", "bytes"} or the error. Options: --sort
+ * ID[:desc][:first], --group-bytes N, --bytes-max N, --codec N.
  */
 #include "parquet/merge.h"
 #include "parquet/reader.h"
@@ -29,21 +29,26 @@ static struct mp_str map_file(const struct opened *file)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static void print_batch(const struct mp_parquet_batch *batch, uint32_t width, bool *first)
+static void print_batch(const struct mp_parquet_batch *batch, uint32_t width, bool nested,
+                        bool *first)
 {
     uint32_t value = 0;
 
     for (uint32_t row = 0; row < batch->rows; row++) {
+        bool has = batch->validity[row / 64] >> (row & 63) & 1;
+
         printf(*first ? "" : ",");
         *first = false;
-        if (!(batch->validity[row / 64] >> (row & 63) & 1)) {
+        if (nested)
+            printf("[%u,%u,", batch->repetitions[row], batch->definitions[row]);
+        assert(!has || value < batch->values);
+        if (has)
+            print_hex(batch->texts ? batch->texts[value]
+                                   : mp_str_n(batch->fixed + (size_t)value * width, width));
+        else
             printf("null");
-            continue;
-        }
-        assert(value < batch->values);
-        print_hex(batch->texts ? batch->texts[value]
-                               : mp_str_n(batch->fixed + (size_t)value * width, width));
-        value++;
+        printf(nested ? "]" : "");
+        value += has;
     }
     assert(value == batch->values);
 }
@@ -53,7 +58,8 @@ static enum mp_code read_leaf(struct mp_parquet_reader *reader, const struct ope
                               struct mp_str bytes, uint32_t leaf, bool print, struct mp_err *err)
 {
     const struct mp_parquet_footer *footer = file->footer;
-    uint32_t width = mp_parquet_leaf_width(&footer->nodes[footer->leaves[leaf]]);
+    const struct mp_parquet_node *node = &footer->nodes[footer->leaves[leaf]];
+    uint32_t width = mp_parquet_leaf_width(node);
     bool first = true;
     enum mp_code code = mp_parquet_reader_check(footer, leaf, err);
 
@@ -66,7 +72,7 @@ static enum mp_code read_leaf(struct mp_parquet_reader *reader, const struct ope
         while (!code && batch.rows) {
             code = mp_parquet_reader_next(reader, err, &batch);
             if (!code && print)
-                print_batch(&batch, width, &first);
+                print_batch(&batch, width, mp_parquet_leaf_nested(node), &first);
         }
     }
     return code;
@@ -162,7 +168,8 @@ static void take_column(char *text)
     assert(options.column_count < COLUMNS_MAX);
     columns[options.column_count++] = (struct mp_parquet_merge_column){
         .name = mp_str_c(name + 1),
-        .type = mp_type_of_ducklake_name(mp_str_c(type + 1)),
+        .type = strcmp(type + 1, "nested") == 0 ? MP_TYPE(NONE)
+                                                : mp_type_of_ducklake_name(mp_str_c(type + 1)),
         .field_id = atoi(text),
     };
 }
@@ -175,6 +182,18 @@ static int32_t leaf_of(const struct mp_parquet_footer *footer, int32_t field_id)
         if (node->has_field_id && node->field_id == field_id)
             return (int32_t)leaf;
     }
+    return MP_MERGE_NO_LEAF;
+}
+
+/* Where the file has a column: its leaf, of a nested one its node. */
+static int32_t place_of(const struct mp_parquet_footer *footer,
+                        const struct mp_parquet_merge_column *column)
+{
+    if (!mp_parquet_merge_nested(column))
+        return leaf_of(footer, column->field_id);
+    for (uint32_t i = 1; i < footer->node_count; i = footer->nodes[i].end)
+        if (footer->nodes[i].has_field_id && footer->nodes[i].field_id == column->field_id)
+            return (int32_t)i;
     return MP_MERGE_NO_LEAF;
 }
 
@@ -193,7 +212,7 @@ static enum mp_code take_file(struct mp_arena *arena, char *text, uint32_t i, st
     if (code)
         return code;
     for (uint32_t k = 0; k < options.column_count; k++)
-        leaves[k] = leaf_of(files[i].footer, columns[k].field_id);
+        leaves[k] = place_of(files[i].footer, &columns[k]);
     deleted = mp_arena_take(arena, (size_t)files[i].footer->rows / 8 + 8);
     while (rows && rows[0] && rows[1]) {
         uint64_t number = strtoull(rows + 1, &rows, 10);

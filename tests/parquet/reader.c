@@ -309,20 +309,67 @@ static void forms_that_are_not_read_are_refused(void)
     fails(MP_FULL, "a page of 1048576 bytes, at most 65536 are read");
 
     begin(TYPE_INT32, false, 1);
-    nodes[1].repetition_max = 1;
-    CHECK_INT(mp_parquet_reader_check(&footer, 0, &err), MP_REFUSED);
-    CHECK(strstr(err.text, "column \"x\": row group 0: it is nested"));
-
-    begin(TYPE_INT32, false, 1);
     told.codec = 4;
     CHECK_INT(mp_parquet_reader_check(&footer, 0, &err), MP_REFUSED);
     CHECK(strstr(err.text, "codec 4 is not read"));
+}
+
+/* ---- levels ---------------------------------------------------------------------------------- */
+
+/* [[1, null], null, [], [2]]: optional, repeated, optional. */
+static void lists(uint16_t definition_max)
+{
+    begin(TYPE_INT32, false, 5);
+    nodes[1].repetition_max = 1;
+    nodes[1].definition_max = definition_max;
+    group.rows = 4;
+}
+
+static void levels_tell_rows_and_nulls(void)
+{
+    static const uint8_t repetitions[] = {0, 1, 0, 0, 0}, definitions[] = {3, 2, 0, 1, 3};
+
+    lists(3);
+    add_page(MP_PAGE_DATA, 0, 5,
+             BYTES(2, 0, 0, 0, 3, 0x02, 3, 0, 0, 0, 3, 0x4b, 0x03, 7, 0, 0, 0, 8, 0, 0, 0), -1);
+    CHECK_INT(open_and_next(), MP_OK);
+    CHECK_INT(batch.rows, 5);
+    CHECK_INT(batch.values, 2);
+    CHECK_INT(batch.validity[0], 0x11);
+    CHECK(memcmp(batch.repetitions, repetitions, 5) == 0);
+    CHECK(memcmp(batch.definitions, definitions, 5) == 0);
+    CHECK(memcmp(batch.fixed, "\7\0\0\0\10\0\0\0", 8) == 0);
+    CHECK_INT(next(), MP_OK);
+    CHECK_INT(batch.rows, 0);
+}
+
+static void levels_that_cannot_be_are_refused(void)
+{
+    lists(2); /* two bits hold a 3 too */
+    add_page(MP_PAGE_DATA, 0, 5,
+             BYTES(2, 0, 0, 0, 3, 0x02, 3, 0, 0, 0, 3, 0x4b, 0x03, 7, 0, 0, 0, 8, 0, 0, 0), -1);
+    fails(MP_BAD_DATA, "a level of 3, at most 2 are there");
+
+    lists(3);
+    add_page(MP_PAGE_DATA, 0, 5,
+             BYTES(2, 0, 0, 0, 3, 0x03, 3, 0, 0, 0, 3, 0x4b, 0x03, 7, 0, 0, 0, 8, 0, 0, 0), -1);
+    fails(MP_BAD_DATA, "the chunk begins inside a row");
+
+    lists(3);
+    add_page(MP_PAGE_DATA, 0, 5, BYTES(2, 0, 0, 0, 3, 0x02, 1, 0, 0, 0, 3), -1);
+    fails(MP_BAD_DATA, "the page's levels end 5 rows early");
+
+    lists(3);
+    add_page(MP_PAGE_DATA, 0, 5, BYTES(2, 0, 0, 0, 3, 0x02, 1, 0, 0), -1);
+    fails(MP_BAD_DATA, "3 bytes hold no levels");
 }
 
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
         TEST(bit_packed_values_begin_at_the_lowest_bit),
+        TEST(levels_tell_rows_and_nulls),
+        TEST(levels_that_cannot_be_are_refused),
         TEST(runs_follow_each_other),
         TEST(a_run_of_a_value_that_its_width_cannot_hold_is_no_run),
         TEST(deltas_are_summed_up),

@@ -3,7 +3,7 @@
     pyhoglake_rows.py write URL CATALOG ENDPOINT ACCESS_KEY SECRET_KEY
     pyhoglake_rows.py scan URL CATALOG ENDPOINT ACCESS_KEY SECRET_KEY SNAPSHOT
 
-write makes a table n.t with a column of every flat type, and appends to it before and after columns
+write makes a table n.t with a column of every flat type and some nested ones, and appends to it before and after columns
 were added, promoted and dropped. scan prints the rows of a snapshot by row id, as JSON: files and
 columns are those that pyhoglake tells, pyarrow reads the files.
 """
@@ -44,6 +44,15 @@ FIELDS = [
     ("doc", pa.json_(), lambda r: '{"a": %d}' % r.randrange(99)),
     ("key", pa.uuid(), lambda r: uuid.UUID(int=r.getrandbits(128)).bytes),
     ("raw", pa.binary(), lambda r: r.randbytes(r.randrange(9))),
+    ("list", pa.list_(pa.int64()), lambda r: [r.choice([None, 1, 2]) for _ in range(r.randrange(4))]),
+    ("lists", pa.list_(pa.list_(pa.string())),
+     lambda r: [r.choice([None, [], ["a", None]]) for _ in range(r.randrange(3))]),
+    ("struct", pa.struct([("a", pa.int32()), ("b", pa.struct([("c", pa.string())]))]),
+     lambda r: {"a": r.randrange(9), "b": r.choice([None, {"c": None}, {"c": "x"}])}),
+    ("structs", pa.list_(pa.struct([("x", pa.float64()), ("day", pa.date32())])),
+     lambda r: [r.choice([None, {"x": 0.5, "day": None}]) for _ in range(r.randrange(3))]),
+    ("map", pa.map_(pa.string(), pa.decimal128(9, 2)),
+     lambda r: [("k%d" % k, r.choice([None, decimal.Decimal("1.25")])) for k in range(r.randrange(3))]),
 ]
 
 

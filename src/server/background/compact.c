@@ -9,7 +9,8 @@
  * is joined byte for byte. What is left over is merged, decoded and encoded again: files of other
  * schemas, files with deletion vectors or without field ids, all files of a sorted table, and
  * classes whose row groups are too small to be worth keeping. A file that cannot be decoded stands
- * aside; if its class has it, the class is joined all the same. What neither way takes is left
+ * aside; if its class has it, the class is joined all the same. Files whose nested columns have
+ * another shape than the newest one's are merged by themselves. What neither way takes is left
  * alone and counted.
  *
  * Buckets come in random order, so one that can never be compacted does not stand in front of the
@@ -51,6 +52,7 @@ struct plan {
     struct mp_compact_files files;
     struct mp_compact_group group; /* what all groups of the bucket share */
     struct mp_parquet_join_options join;
+    bool apart;        /* files were set apart */
     struct mp_str why; /* why the first file that cannot be merged cannot */
 };
 
@@ -163,16 +165,68 @@ static bool next_class(struct plan *plan)
     return first;
 }
 
-/* Takes what is left over and can be merged, at most `count_max` files, smallest first. */
+static bool may_merge(const struct mp_compact_file *file)
+{
+    return !file->done && !file->apart && file->merges;
+}
+
+/* The newest file that can be merged: nested columns have its shape. NULL: there is none. */
+static const struct mp_compact_file *newest_of_rest(struct plan *plan)
+{
+    const struct mp_compact_file *newest = NULL;
+
+    for (uint32_t i = 0; i < plan->files.count; i++) {
+        const struct mp_compact_file *file = &plan->files.items[i];
+
+        if (may_merge(file) && (!newest || by_row_id(&newest, &file) < 0))
+            newest = file;
+    }
+    return newest;
+}
+
+static bool same_shape(struct plan *plan, const struct mp_compact_file *newest,
+                       const struct mp_compact_file *file)
+{
+    struct mp_parquet_merge_input a = mp_compact_merge_input(newest),
+                                  b = mp_compact_merge_input(file);
+    struct mp_err err;
+
+    if (file == newest || !mp_parquet_merge_agree(&a, &b, &plan->group.options, &err))
+        return true;
+    if (!plan->why.data)
+        plan->why = mp_arena_str(&plan->files.arena, mp_str_c(err.text));
+    return false;
+}
+
+/* Takes what is left over and can be merged, at most `count_max` files, smallest first, all with
+ * the nested columns of the newest. */
 static void take_rest(struct plan *plan, uint32_t count_max)
 {
+    const struct mp_compact_file *newest = newest_of_rest(plan);
+
     begin_group(plan, true);
     for (uint32_t i = 0; i < plan->files.count && plan->group.count < count_max; i++) {
         struct mp_compact_file *file = &plan->files.items[i];
 
-        if (!file->done && file->merges)
+        if (may_merge(file) && same_shape(plan, newest, file))
             plan->group.files[plan->group.count++] = file;
     }
+}
+
+/* Sets a group that is too small to be worth its while aside, where files of other shapes are left
+ * that could be. False: there are none. */
+static bool set_apart(struct plan *plan)
+{
+    uint32_t left = 0;
+
+    for (uint32_t i = 0; i < plan->files.count; i++)
+        left += may_merge(&plan->files.items[i]);
+    if (left == plan->group.count && !plan->apart)
+        return false;
+    for (uint32_t i = 0; i < plan->group.count; i++)
+        plan->group.files[i]->apart = true;
+    plan->apart = true;
+    return left > plan->group.count;
 }
 
 static bool all_merge(const struct mp_compact_group *group)
@@ -303,6 +357,8 @@ static enum mp_code merge_rest(struct plan *plan)
         struct mp_group_result result;
 
         take_rest(plan, count_max);
+        while (too_few(plan) && count_max == plan->files.count && set_apart(plan))
+            take_rest(plan, count_max);
         if (too_few(plan))
             break;
         code = run_group(plan, &result);
@@ -325,12 +381,13 @@ static void count_rest(struct plan *plan)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < plan->files.count; i++)
-        count += !plan->files.items[i].done && !plan->files.items[i].merges;
+        count += !plan->files.items[i].done &&
+                 (!plan->files.items[i].merges || plan->files.items[i].apart);
     if (!count)
         return;
     count_end(plan->compaction, MP_GROUP_SCHEMA);
     mp_log(server->log, MP_LOG_INFO, "hoglake.compaction",
-           "%u files of table %lld are left alone, they cannot be decoded: %.*s", count,
+           "%u files of table %lld are left alone, they cannot be merged: %.*s", count,
            (long long)plan->group.table_id, MP_STR_ARG(plan->why));
 }
 

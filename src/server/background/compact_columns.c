@@ -32,6 +32,10 @@ static const uint8_t types[MP_HOG_TYPES] = {
     [MP_HOG_JSON] = MP_TYPE_JSON,
     [MP_HOG_UUID] = MP_TYPE_UUID,
     [MP_HOG_BINARY] = MP_TYPE_BLOB,
+    [MP_HOG_VARIANT] = MP_TYPE_VARIANT,
+    [MP_HOG_LIST] = MP_TYPE_NONE, /* nested: files tell what is inside */
+    [MP_HOG_STRUCT] = MP_TYPE_NONE,
+    [MP_HOG_MAP] = MP_TYPE_NONE,
 };
 
 static enum mp_code column_of(const struct mp_wire_column *column, struct mp_err *err,
@@ -39,8 +43,6 @@ static enum mp_code column_of(const struct mp_wire_column *column, struct mp_err
 {
     struct mp_type type = {.id = types[mp_column_type(column)]};
 
-    if (type.id == MP_TYPE_NONE)
-        return mp_err_set(err, MP_REFUSED, "column \"%.*s\" is nested", MP_STR_ARG(column->name));
     if (mp_str_eq(column->name, MP_ROW_ID_NAME))
         return mp_err_set(err, MP_REFUSED, "a column has the name of the row ids");
     if (type.id == MP_TYPE_DECIMAL) {
@@ -90,19 +92,45 @@ static int64_t field_of(const struct mp_parquet_node *node, struct mp_columns th
     return 0;
 }
 
-static enum mp_code place(const struct mp_parquet_merge_options *options,
-                          const struct mp_parquet_node *node, int64_t field_id, int32_t *leaves,
-                          struct mp_err *err)
+/* Names inside a column may have changed since; those of a VARIANT's parts never do. */
+static bool misses_ids_inside(const struct mp_parquet_footer *footer, uint32_t node)
 {
-    for (uint32_t i = 0; i < options->column_count; i++) {
-        if (options->columns[i].field_id != field_id)
-            continue;
-        if (node->leaf < 0 || leaves[i] != MP_MERGE_NO_LEAF)
-            return mp_err_set(err, MP_REFUSED, "field id %lld is %s", (long long)field_id,
-                              node->leaf < 0 ? "a group" : "there twice");
-        leaves[i] = node->leaf;
-    }
+    for (uint32_t i = node; i < footer->nodes[node].end; i++)
+        if (footer->nodes[i].leaf >= 0 && !footer->nodes[i].has_field_id &&
+            !footer->nodes[i].in_variant)
+            return true;
+    return false;
+}
+
+static enum mp_code place_column(const struct mp_parquet_merge_column *column,
+                                 const struct mp_parquet_footer *footer, uint32_t at,
+                                 struct mp_err *err, int32_t *ret)
+{
+    const struct mp_parquet_node *node = &footer->nodes[at];
+    bool nested = mp_parquet_merge_nested(column);
+
+    if (*ret != MP_MERGE_NO_LEAF || nested != (node->leaf < 0))
+        return mp_err_set(err, MP_REFUSED, "field id %d is %s", column->field_id,
+                          *ret != MP_MERGE_NO_LEAF ? "there twice"
+                          : nested                 ? "no group"
+                                                   : "a group");
+    if (column->type.id == MP_TYPE_NONE && misses_ids_inside(footer, at))
+        return mp_err_set(err, MP_REFUSED, "column \"%.*s\" has no field ids inside",
+                          MP_STR_ARG(column->name));
+    *ret = nested ? (int32_t)at : node->leaf;
     return MP_OK;
+}
+
+static enum mp_code place(const struct mp_parquet_merge_options *options,
+                          const struct mp_parquet_footer *footer, uint32_t node, int64_t field_id,
+                          int32_t *leaves, struct mp_err *err)
+{
+    enum mp_code code = MP_OK;
+
+    for (uint32_t i = 0; i < options->column_count && !code; i++)
+        if (options->columns[i].field_id == field_id)
+            code = place_column(&options->columns[i], footer, node, err, &leaves[i]);
+    return code;
 }
 
 enum mp_code mp_compact_leaves(struct mp_arena *arena,
@@ -128,7 +156,7 @@ enum mp_code mp_compact_leaves(struct mp_arena *arena,
         else if (field_id == MP_ROW_ID_FIELD_ID)
             row_ids = node->leaf;
         else
-            code = place(options, node, field_id, leaves, err);
+            code = place(options, footer, i, field_id, leaves, err);
     }
     file->leaves = leaves;
     file->row_id_leaf = file->explicit_row_ids ? row_ids : MP_MERGE_NO_LEAF;

@@ -106,7 +106,7 @@ static enum mp_code join(struct mp_compact_group *group, const struct mp_parquet
     }
     code = mp_parquet_join(group->arena, inputs, group->count, &options, output, err, &joined);
     if (!code)
-        *ret = (struct mp_compact_made){joined.footer, NULL, joined.bytes};
+        *ret = (struct mp_compact_made){.footer = joined.footer, .bytes = joined.bytes};
     return code;
 }
 
@@ -176,7 +176,8 @@ static enum mp_code merge_mapped(struct mp_compact_group *group, const char *byt
     code = mp_parquet_merge(group->arena, inputs, group->count, &options, output, err, ret_fault,
                             &merged);
     if (!code)
-        *ret = (struct mp_compact_made){merged.footer, merged.stats, merged.bytes};
+        *ret =
+            (struct mp_compact_made){merged.footer, merged.stats, merged.stats_count, merged.bytes};
     return code;
 }
 
@@ -243,7 +244,7 @@ void mp_compact_tell(const struct mp_compact_group *group, const struct mp_compa
                      struct mp_footer *ret)
 {
     mp_footer_tell(group->arena, made->footer, group->columns, ret);
-    for (uint32_t i = 0; made->stats && i < group->options.column_count; i++)
+    for (uint32_t i = 0; i < made->stats_count; i++)
         for (uint32_t k = 0; mp_type_is_float(made->stats[i].type) && k < ret->stats_count; k++)
             if (ret->stats[k].field_id == made->stats[i].field_id)
                 tell_floats(&made->stats[i], &ret->stats[k]);

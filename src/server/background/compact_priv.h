@@ -37,6 +37,7 @@ struct mp_compact_file {
     bool merges;           /* decoded */
     bool done;             /* in a group already, or not to be read */
     bool seen;             /* its class was looked at */
+    bool apart;            /* its nested columns have another shape than those it could go with */
     const int32_t *leaves; /* of the columns of a new file; see merge.h */
     int32_t row_id_leaf;
 };
@@ -98,12 +99,12 @@ enum mp_code mp_compact_files_open(struct mp_server *server, struct mp_compact_f
 
 /* --- compact_columns.c --- */
 
-/* Makes the table's columns and sort order those of a merge. MP_REFUSED: one is nested. */
+/* Makes the table's columns and sort order those of a merge. MP_REFUSED: it cannot be merged. */
 enum mp_code mp_compact_columns(struct mp_arena *arena, const struct mp_table *table,
                                 struct mp_err *err, struct mp_parquet_merge_options *ret);
 /* Finds the columns in a file: by field id; a column without one by the name that it had in
  * `then`, the table's columns when the file began. MP_REFUSED: it has one that nothing is known
- * of. */
+ * of, or a nested one without field ids inside. */
 enum mp_code mp_compact_leaves(struct mp_arena *arena,
                                const struct mp_parquet_merge_options *options,
                                struct mp_columns then, struct mp_err *err,
@@ -113,7 +114,8 @@ enum mp_code mp_compact_leaves(struct mp_arena *arena,
 
 struct mp_compact_made {
     const struct mp_parquet_footer *footer; /* NULL: no row is left, and no file */
-    const struct mp_column_stats *stats;    /* one a column; NULL: it was joined */
+    const struct mp_column_stats *stats;    /* of its columns; NULL: it was joined */
+    uint32_t stats_count;
     uint64_t bytes;
 };
 
