@@ -2,9 +2,11 @@
  *
  *     optional group NAME (VARIANT(1))            around: 1 and more where the row is not null
  *         required binary metadata
- *         required binary value                   optional where members are stored apart, and
- * then: optional group typed_value              around: 2, an object required group MEMBER for
- * each, in order of their names optional binary value optional TYPE typed_value
+ *         required binary value               optional where members are stored apart; then also:
+ *         optional group typed_value          around: 2, an object
+ *             required group MEMBER           for each of them, in order of their names
+ *                 optional binary value
+ *                 optional TYPE typed_value
  *
  * The rows of a row group become columns in segments of the pool, which are encoded as any others
  * and go back on the way; so at most one row group is there twice.

@@ -3,8 +3,9 @@
  * A batch is cut into files (one per partition tuple), a file into row groups; every column of the
  * batch is one job, for all files at once, so that its memory can go back when the job is done:
  *
- *     cut -> for each column, on any thread: mp_parquet_encode, for a VARIANT
- * mp_parquet_encode_variant -> for each file: mp_parquet_file_new
+ *     cut -> for each column, on any thread: mp_parquet_encode
+ *                                            (a VARIANT: mp_parquet_encode_variant)
+ *         -> for each file: mp_parquet_file_new
  *
  * The compressed chunks outlive the file that was made from them, so a footer can be made again
  * with other names or field ids (mp_parquet_file_new is cheap) without encoding again.
