@@ -18,15 +18,13 @@ static const char logger[] = "millpond.publish";
 static struct mp_plan plan_of(const struct mp_publish *publish, const int32_t *members)
 {
     const struct mp_job *job = publish->job;
-    const struct mp_lake_table *table = job->tables[MP_JOB_MAIN].table;
+    const struct mp_lake_table *table = mp_job_keyed_table(job);
     struct mp_plan plan = {
         .seconds = publish->began_wall_us / 1000000, /* the same in every attempt */
         .members = members,
         .member_count = job->range_count,
     };
 
-    if (!table)
-        table = job->tables[MP_JOB_QUARANTINE].table;
     assert(table);
     plan.uuid = table->uuid;
     memcpy(plan.key, job->key, sizeof(plan.key));

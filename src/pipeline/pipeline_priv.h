@@ -80,6 +80,15 @@ struct mp_job {
     struct mp_arena arena; /* partition values, texts */
 };
 
+/* The table that a commit's key and plan are made for: the first that the job has rows for; NULL:
+ * it has none. */
+static inline const struct mp_lake_table *mp_job_keyed_table(const struct mp_job *job)
+{
+    const struct mp_lake_table *main_table = job->tables[MP_JOB_MAIN].table;
+
+    return main_table ? main_table : job->tables[MP_JOB_QUARANTINE].table;
+}
+
 /* A job on its way through the stages of publish. */
 struct mp_publish {
     struct mp_pipeline *p;

@@ -102,15 +102,13 @@ static void note_odd(struct mp_job *job, const struct mp_batch *batch)
         job->refused_names[i] = mp_arena_str(&job->arena, names[i]);
 }
 
-/* Names the commit, where it has a name: after the first table that it has rows for. */
+/* Names the commit, where it has a name. */
 static void name_commit(struct mp_publish *publish)
 {
     struct mp_pipeline *p = publish->p;
     struct mp_job *job = publish->job;
-    const struct mp_lake_table *table = job->tables[MP_JOB_MAIN].table;
+    const struct mp_lake_table *table = mp_job_keyed_table(job);
 
-    if (!table)
-        table = job->tables[MP_JOB_QUARANTINE].table;
     if (!p->lake->driver->offsets_in_lake && table && !job->settles)
         p->lake->driver->commit_key(p->lake, table, job->ranges, job->range_count, job->key);
 }

@@ -7,6 +7,8 @@ import signal
 import ssl
 import sys
 import tempfile
+import time
+import traceback
 import urllib.error
 import urllib.request
 
@@ -72,6 +74,22 @@ def started(database_url, s3=None, **settings):
     finally:
         server.stop()
         shutil.rmtree(server.directory, ignore_errors=True)
+
+
+def run_cases(cases, world):
+    """Runs each (name, case) in a world of its own. Gives how many passed and failed."""
+    passed = failed = 0
+    for name, case in cases:
+        began, verdict = time.monotonic(), "ok"
+        try:
+            case(world())
+            passed += 1
+        except Exception:
+            failed += 1
+            verdict = "FAILED"
+            traceback.print_exc()
+        print("%-60s %s  %.1f s" % (name, verdict, time.monotonic() - began), flush=True)
+    return passed, failed
 
 
 def request(url, method="GET", body=None, headers=None, raw=None, timeout=30):

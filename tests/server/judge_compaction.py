@@ -14,7 +14,6 @@ import struct
 import sys
 import threading
 import time
-import traceback
 import urllib.parse
 import uuid
 
@@ -377,24 +376,13 @@ def run(module):
     global DB
     cases = [(name, value) for name, value in module.items() if name.startswith("test_")]
     cases = [c for c in cases if not sys.argv[1:] or any(a in c[0] for a in sys.argv[1:])]
-    passed = failed = 0
     print("seed %d" % SEED)
     with services.postgres() as DB, services.versitygw() as s3:
         DB.create_database("hoglake")
         s3.create_bucket(BUCKET)
         with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % DB.port, s3,
                               HOGLAKE_HYDRATOR_MIN_FILE_BYTES="0") as server:
-            for name, case in cases:
-                began = time.monotonic()
-                try:
-                    case(Lake(server, s3))
-                    passed += 1
-                    verdict = "ok"
-                except Exception:
-                    failed += 1
-                    verdict = "FAILED"
-                    traceback.print_exc()
-                print("%-60s %s  %.1f s" % (name, verdict, time.monotonic() - began), flush=True)
+            passed, failed = hoglaked.run_cases(cases, lambda: Lake(server, s3))
             if failed:
                 print(server.process.log_end(15))
     print("%d passed, %d failed" % (passed, failed))

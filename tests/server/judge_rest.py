@@ -16,7 +16,6 @@ import subprocess
 import sys
 import threading
 import time
-import traceback
 import urllib.parse
 import uuid
 
@@ -1039,22 +1038,11 @@ def main():
     global DB
     cases = [(name, value) for name, value in globals().items() if name.startswith("test_")]
     cases = [c for c in cases if not sys.argv[1:] or any(a in c[0] for a in sys.argv[1:])]
-    passed = failed = 0
     print("seed %d" % SEED)
     with services.postgres() as DB:
         DB.create_database("hoglake")
         with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % DB.port) as server:
-            for name, case in cases:
-                began = time.monotonic()
-                try:
-                    case(server)
-                    passed += 1
-                    verdict = "ok"
-                except Exception:
-                    failed += 1
-                    verdict = "FAILED"
-                    traceback.print_exc()
-                print("%-55s %s  %.1f s" % (name, verdict, time.monotonic() - began), flush=True)
+            passed, failed = hoglaked.run_cases(cases, lambda: server)
             if failed:
                 print(server.process.log_end(15))
     print("%d passed, %d failed" % (passed, failed))
