@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -36,11 +37,13 @@ static int print_settings(const struct mp_server_settings *settings)
     return 0;
 }
 
-/* A database that starts beside us may need a moment. */
+/* A database that starts beside us may need a moment. *ret NULL after MP_OK: one of the signals in
+ * `stop` came first. */
 static enum mp_code open_patiently(const struct mp_server_settings *settings,
-                                   const struct mp_env *env, struct mp_log *log, struct mp_err *err,
-                                   struct mp_server **ret)
+                                   const struct mp_env *env, const sigset_t *stop,
+                                   struct mp_log *log, struct mp_err *err, struct mp_server **ret)
 {
+    const struct timespec pause = {.tv_sec = 1};
     uint64_t began_us = mp_now_mono_us(env);
 
     for (;;) {
@@ -50,7 +53,8 @@ static enum mp_code open_patiently(const struct mp_server_settings *settings,
             mp_now_mono_us(env) - began_us > (uint64_t)START_MS_MAX * 1000)
             return code;
         mp_log(log, MP_LOG_WARN, "hoglake.main", "not yet: %s", err->text);
-        mp_sleep_us(env, 1000000);
+        if (sigtimedwait(stop, NULL, &pause) > 0)
+            return MP_OK;
     }
 }
 
@@ -70,9 +74,11 @@ static int serve(const struct mp_server_settings *settings)
     sigaddset(&stop, SIGINT);
     sigprocmask(SIG_BLOCK, &stop, NULL); /* before there are threads */
     signal(SIGPIPE, SIG_IGN);
-    code = open_patiently(settings, &env, log, &err, &server);
+    code = open_patiently(settings, &env, &stop, log, &err, &server);
     if (code) {
         mp_log(log, MP_LOG_ERROR, "hoglake.main", "%s", err.text);
+    } else if (!server) {
+        mp_log(log, MP_LOG_INFO, "hoglake.main", "stopped before the database was there");
     } else {
         mp_log(log, MP_LOG_INFO, "hoglake.main", "hoglaked %s listens on port %u", MP_VERSION,
                (unsigned)mp_server_port(server));

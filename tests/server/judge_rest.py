@@ -11,6 +11,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -886,6 +887,19 @@ def test_graceful_stop_finishes_what_runs(_):
             assert server.process.child.returncode == 0
             server.start()
         under_load(server, disturb)
+
+
+def test_stop_is_heard_before_the_database_is_there(_):
+    server = hoglaked.Hoglaked("postgresql://127.0.0.1:%d/hoglake" % services.free_port())
+    server.process = services.Process("hoglaked", [hoglaked.HOGLAKED], server.directory, env=server.env)
+    try:
+        services.wait_until(lambda: "not yet" in server.process.log(), 20, "it waits for the database")
+        server.process.signal(signal.SIGTERM)
+        services.wait_until(lambda: not server.process.running(), 10, "the server stops")
+        assert server.process.child.returncode == 0, server.process.log()
+    finally:
+        server.stop()
+        shutil.rmtree(server.directory, ignore_errors=True)
 
 
 def test_token_and_limits(_):
