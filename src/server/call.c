@@ -1,7 +1,9 @@
 /* server/call.c - see call.h. */
 #include "server/call.h"
 
+#include "base/utf8.h"
 #include "config/text.h"
+#include "server/names.h"
 #include "server/priv.h"
 
 #include <assert.h>
@@ -32,6 +34,26 @@ enum mp_code mp_call_sql(struct mp_call *call)
     return call->sql ? MP_OK : mp_sql_take(call->server->pool, &call->err, &call->sql);
 }
 
+/* Names are shown cut to a number of bytes, and the text to its room: what is left of a character
+ * goes. Control characters become spaces. */
+static void readable(char *text)
+{
+    size_t left = strlen(text), step;
+    char *to = text;
+    uint32_t point;
+
+    for (const char *from = text; left; from += step, left -= step) {
+        step = mp_utf8_read(mp_str_n(from, left), &point);
+        if (!step) {
+            step = 1;
+            continue;
+        }
+        memmove(to, point < 0x20 ? " " : from, step);
+        to += step;
+    }
+    *to = 0;
+}
+
 enum mp_code mp_refuse(struct mp_call *call, unsigned status, const char *error, const char *format,
                        ...)
 {
@@ -41,9 +63,7 @@ enum mp_code mp_refuse(struct mp_call *call, unsigned status, const char *error,
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < 0x20)
-            *c = ' ';
+    readable(text);
     call->refusal = (struct mp_refusal){
         .status = status,
         .wire = {.error = mp_str_c(error), .detail = mp_arena_str(&call->arena, mp_str_c(text))},
@@ -82,7 +102,8 @@ enum mp_code mp_call_query_int(struct mp_call *call, const char *name, int64_t *
 
     if (!text.data)
         return MP_OK;
-    if (!mp_text_integer(text, ret, &fits) || !fits || memchr(text.data, '_', text.size))
+    if (!mp_text_integer(text, ret, &fits) || !fits || memchr(text.data, '_', text.size) ||
+        mp_text_trim(text).size != text.size)
         return mp_refuse_bad(call, "the query parameter \"%s\" must be an integer", name);
     if (ret_has)
         *ret_has = true;
@@ -175,29 +196,6 @@ void mp_call_print_count(struct mp_call *call, const char *name, int64_t count)
     mp_buf_add_byte(&call->out, '}');
 }
 
-/* No character that is not white space: Unicode's, as far as anybody types it. */
-static bool blank(struct mp_str text)
-{
-    static const char *const wide[] = {
-        "\xc2\x85",     "\xc2\xa0",     "\xe2\x80\x80", "\xe2\x80\x81", "\xe2\x80\x82",
-        "\xe2\x80\x83", "\xe2\x80\x84", "\xe2\x80\x85", "\xe2\x80\x86", "\xe2\x80\x87",
-        "\xe2\x80\x88", "\xe2\x80\x89", "\xe2\x80\x8a", "\xe2\x80\xa8", "\xe2\x80\xa9",
-        "\xe2\x80\xaf", "\xe2\x81\x9f", "\xe3\x80\x80"};
-    size_t at = 0;
-
-    while (at < text.size) {
-        size_t step = strchr(" \t\r\n\v\f", text.data[at]) ? 1 : 0;
-
-        for (size_t i = 0; !step && i < sizeof(wide) / sizeof(*wide); i++)
-            if (mp_str_starts(mp_str_n(text.data + at, text.size - at), mp_str_c(wide[i])))
-                step = strlen(wide[i]);
-        if (!step)
-            return false;
-        at += step;
-    }
-    return true;
-}
-
 enum mp_code mp_call_attribution(struct mp_call *call, struct mp_attribution *ret)
 {
     struct mp_wire_reader reader = {.arena = &call->arena};
@@ -214,7 +212,7 @@ enum mp_code mp_call_attribution(struct mp_call *call, struct mp_attribution *re
     code = mp_call_read_end(call, &reader);
     if (!code && call->route && call->route->attributed &&
         call->server->settings->HOGLAKE_REQUIRE_ATTRIBUTION &&
-        (blank(ret->author) || blank(ret->message)))
+        (mp_blank(ret->author) || mp_blank(ret->message)))
         code = mp_refuse_invalid(call, "author and message are required here");
     return code;
 }

@@ -163,6 +163,28 @@ bool mp_object_path(struct mp_str data_path, struct mp_str path)
     return clean(path) && good_segments(path);
 }
 
+bool mp_blank(struct mp_str text)
+{
+    static const char *const wide[] = {
+        "\xc2\x85",     "\xc2\xa0",     "\xe2\x80\x80", "\xe2\x80\x81", "\xe2\x80\x82",
+        "\xe2\x80\x83", "\xe2\x80\x84", "\xe2\x80\x85", "\xe2\x80\x86", "\xe2\x80\x87",
+        "\xe2\x80\x88", "\xe2\x80\x89", "\xe2\x80\x8a", "\xe2\x80\xa8", "\xe2\x80\xa9",
+        "\xe2\x80\xaf", "\xe2\x81\x9f", "\xe3\x80\x80"};
+    size_t at = 0;
+
+    while (at < text.size) {
+        size_t step = strchr(" \t\r\n\v\f", text.data[at]) ? 1 : 0;
+
+        for (size_t i = 0; !step && i < sizeof(wide) / sizeof(*wide); i++)
+            if (mp_str_starts(mp_str_n(text.data + at, text.size - at), mp_str_c(wide[i])))
+                step = strlen(wide[i]);
+        if (!step)
+            return false;
+        at += step;
+    }
+    return true;
+}
+
 size_t mp_chars(struct mp_str text)
 {
     size_t chars = 0;

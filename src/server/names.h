@@ -30,6 +30,8 @@ struct mp_str mp_data_path_trim(struct mp_str path);
 bool mp_object_path(struct mp_str data_path, struct mp_str path);
 enum mp_code mp_comment(struct mp_str comment, struct mp_err *err);
 enum mp_code mp_property(struct mp_str key, struct mp_str value, struct mp_err *err);
+/* No character that is not white space: Unicode's, as far as anybody types it. */
+bool mp_blank(struct mp_str text);
 /* Characters of UTF-8 text. */
 size_t mp_chars(struct mp_str text);
 

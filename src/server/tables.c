@@ -135,18 +135,16 @@ static void read_table(struct mp_call *call, struct mp_sql *sql, uint32_t number
     ret->sort_id_max = mp_sql_int(sql, number, 0, 10, 0);
 }
 
-enum mp_code mp_table_find(struct mp_call *call, struct mp_at *ret_at, struct mp_table *ret)
+static enum mp_code find_at(struct mp_call *call, const struct mp_at *at, struct mp_table *ret)
 {
     uint32_t number;
-    enum mp_code code = mp_at_read(call, ret_at);
+    enum mp_code code;
 
     *ret = (struct mp_table){.namespace_name = call->parts[1]};
-    if (!code)
-        code = mp_namespace_find(call, call->sql, ret_at->catalog_id, call->parts[1],
-                                 &ret->namespace_id);
+    code = mp_namespace_find(call, call->sql, at->catalog_id, call->parts[1], &ret->namespace_id);
     if (code)
         return code;
-    number = MP_SQL(call->sql, find_table, mp_v_int(ret_at->catalog_id), mp_v_int(ret_at->snapshot),
+    number = MP_SQL(call->sql, find_table, mp_v_int(at->catalog_id), mp_v_int(at->snapshot),
                     mp_v_int(ret->namespace_id), mp_v_text(call->parts[2]));
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
@@ -154,9 +152,23 @@ enum mp_code mp_table_find(struct mp_call *call, struct mp_at *ret_at, struct mp
     if (!mp_sql_rows(call->sql, number))
         return mp_refuse_missing(call, "table \"%.*s.%.*s\" does not exist%s",
                                  MP_STR_ARG(call->parts[1]), MP_STR_ARG(call->parts[2]),
-                                 ret_at->pinned ? " at that snapshot" : "");
+                                 at->pinned ? " at that snapshot" : "");
     read_table(call, call->sql, number, ret);
     return MP_OK;
+}
+
+enum mp_code mp_table_find(struct mp_call *call, struct mp_at *ret_at, struct mp_table *ret)
+{
+    enum mp_code code = mp_at_read(call, ret_at);
+
+    return code ? code : find_at(call, ret_at, ret);
+}
+
+enum mp_code mp_table_find_head(struct mp_call *call, struct mp_at *ret_at, struct mp_table *ret)
+{
+    enum mp_code code = mp_at_head(call, ret_at);
+
+    return code ? code : find_at(call, ret_at, ret);
 }
 
 /* --- definition --- */

@@ -38,6 +38,8 @@ enum mp_code mp_namespace_find(struct mp_call *call, struct mp_sql *sql, int64_t
 /* Catalog, snapshot, live namespace and the table of that name at the snapshot, from the parts of
  * the path. Only ids, names and texts are filled; definition reads the rest. */
 enum mp_code mp_table_find(struct mp_call *call, struct mp_at *ret_at, struct mp_table *ret);
+/* The same at the head, whatever the query says. */
+enum mp_code mp_table_find_head(struct mp_call *call, struct mp_at *ret_at, struct mp_table *ret);
 /* Columns, partition spec and sort order at the snapshot. */
 enum mp_code mp_table_definition(struct mp_call *call, struct mp_sql *sql, int64_t catalog_id,
                                  int64_t snapshot, struct mp_table *table);

@@ -178,6 +178,36 @@ def test_what_no_other_case_asks_for(server):
     assert done["state"] == "committed", done
 
 
+def test_query_parameters_are_read_strictly_or_not_at_all(server):
+    catalog, table, _ = lake(server)
+    for name, path in (("snapshot", table), ("limit", catalog + "/snapshots"), ("before", catalog + "/maintenance/runs"),
+                       ("limit", table + "/partitions"), ("limit", catalog + "/stats/partitions")):
+        for bad in ("", "%201", "1%20", "1.0", "1e0", "0x1", "x", "9223372036854775808"):
+            refused(server, 400, "bad_request", "GET", path + "?%s=%s" % (name, bad))
+    for path in (catalog, catalog + "/namespaces/n", catalog + "/namespaces/n/views", table + "/partitions",
+                 catalog + "/options", catalog + "/consumers"):  # they know no snapshot
+        ok(server, "GET", path + "?snapshot=999&at_timestamp=x&unheard=of")
+
+
+def test_refusals_are_json_whatever_they_quote(server):
+    """A name that is shown cut does not leave half a character behind."""
+    catalog, table, _ = lake(server)
+    for ascii in range(4):
+        name = "a" * ascii + "\U0001f600" * 400
+        quoted = urllib.parse.quote(name)
+        for method, path, body in (
+                ("POST", "/catalogs", {"name": name, "data_path": "s3://q/q"}),
+                ("POST", "/catalogs", {"name": "q", "data_path": name}),
+                ("POST", catalog + "/namespaces", {name: 1}),
+                ("POST", table[:-2], {"name": "q", "columns": [{"name": name, "type": "int"}]}),
+                ("POST", table[:-2], {"name": "q", "columns": [{"name": "a", "type": name}]}),
+                ("POST", table + "/alter", {"ops": [{"op": "drop_column", "name": name}]}),
+                ("POST", catalog + "/commit", append(catalog, *[dict(file(catalog), path=name)] * 6)),
+                ("GET", "/catalogs/" + quoted, None), ("GET", catalog + "/namespaces/n/views/" + quoted, None)):
+            status, answer = call(server, method, path, body)
+            assert status in (400, 404, 422) and isinstance(answer, dict) and answer["detail"], (path, status, answer)
+
+
 def test_docs_list_every_setting(_):
     """Name, default and meaning, as the program prints them where nothing is set."""
     text = subprocess.run([hoglaked.HOGLAKED, "--settings"], env={}, capture_output=True, text=True, check=True).stdout
@@ -540,7 +570,9 @@ def test_views(server):
     views = catalog + "/namespaces/n/views"
     ok(server, "POST", views, {"name": "v", "sql": "SELECT 'é'"})
     refused(server, 409, "already_exists", "POST", views, {"name": "v", "sql": "x"})
-    refused(server, 422, "validation", "POST", views, {"name": "w", "sql": " \n"})
+    for blank in ("", " \n", "\u00a0\u2003", "\u3000"):
+        refused(server, 422, "validation", "POST", views, {"name": "w", "sql": blank})
+        refused(server, 422, "validation", "POST", views, {"name": "w", "sql": "s", "dialect": blank})
     refused(server, 422, "validation", "POST", views, {"name": "w", "sql": "a\0b"})
     assert ok(server, "GET", views)[0]["sql"] == "SELECT 'é'"
     ok(server, "DELETE", views + "/v")

@@ -42,7 +42,7 @@ enum mp_code mp_route_namespace_get(struct mp_call *call)
 {
     struct mp_at at;
     int64_t id;
-    enum mp_code code = mp_at_read(call, &at);
+    enum mp_code code = mp_at_head(call, &at);
 
     if (!code)
         code = mp_namespace_find(call, call->sql, at.catalog_id, call->parts[1], &id);

@@ -119,14 +119,6 @@ static enum mp_code create_work(struct mp_tx *tx, void *context)
     return MP_OK;
 }
 
-static bool blank(struct mp_str text)
-{
-    for (size_t i = 0; i < text.size; i++)
-        if (!strchr(" \t\r\n\v\f", text.data[i]))
-            return false;
-    return true;
-}
-
 enum mp_code mp_route_view_create(struct mp_call *call)
 {
     static const char *const known[] = {"name", "sql", "dialect", "author", "message", NULL};
@@ -148,7 +140,7 @@ enum mp_code mp_route_view_create(struct mp_call *call)
         return code;
     if (mp_name_object("view", view.name, &err))
         return mp_refuse_invalid(call, "%s", err.text);
-    if (blank(view.sql) || blank(view.dialect))
+    if (mp_blank(view.sql) || mp_blank(view.dialect))
         return mp_refuse_invalid(call, "sql and dialect of a view must not be blank");
     mp_uuid4(call->server->env, uuid);
     view.uuid = mp_arena_str(&call->arena, mp_str_c(uuid));
