@@ -52,19 +52,20 @@ static enum mp_code check_decimal(const json_t *params, const char *path, struct
     const json_t *scale = json_object_get(params, "scale");
     json_int_t digits = 38;
 
-    if (precision) {
+    if (precision && !json_is_null(precision)) {
         digits = json_integer_value(precision);
         if (!json_is_integer(precision) || digits < 1 || digits > 38)
             return mp_err_set(err, MP_BAD_DATA, "column %s: precision must be 1 to 38", path);
     }
-    if (scale && (!json_is_integer(scale) || json_integer_value(scale) < 0 ||
-                  json_integer_value(scale) > digits))
+    if (scale && !json_is_null(scale) &&
+        (!json_is_integer(scale) || json_integer_value(scale) < 0 ||
+         json_integer_value(scale) > digits))
         return mp_err_set(err, MP_BAD_DATA, "column %s: scale must be 0 to the precision", path);
     return MP_OK;
 }
 
-static enum mp_code check_params(const struct mp_wire_column *column, enum mp_hog_type type,
-                                 bool top, const char *path, struct mp_err *err)
+enum mp_code mp_column_params_check(const struct mp_wire_column *column, enum mp_hog_type type,
+                                    bool top, const char *path, struct mp_err *err)
 {
     json_t *params;
     const json_t *shredding;
@@ -124,6 +125,9 @@ static enum mp_code check_children(const struct mp_wire_column *column, enum mp_
     return MP_OK;
 }
 
+static enum mp_code check_all(struct mp_columns_check *check, struct mp_columns columns,
+                              const char *prefix, bool of_map, struct mp_err *err);
+
 static enum mp_code check_one(struct mp_columns_check *check, struct mp_wire_column *column,
                               const char *path, bool map_key, struct mp_err *err)
 {
@@ -148,17 +152,18 @@ static enum mp_code check_one(struct mp_columns_check *check, struct mp_wire_col
     if (column->comment.data)
         code = mp_comment(column->comment, err);
     if (!code)
-        code = check_params(column, type, check->depth == 1, path, err);
+        code = mp_column_params_check(column, type, check->depth == 1, path, err);
     if (!code)
         code = check_children(column, type, path, err);
     if (!code && column->child_count)
-        code = mp_columns_check(check, (struct mp_columns){column->children, column->child_count},
-                                path, err);
+        code = check_all(check, (struct mp_columns){column->children, column->child_count}, path,
+                         type == MP_HOG_MAP, err);
     return code;
 }
 
-enum mp_code mp_columns_check(struct mp_columns_check *check, struct mp_columns columns,
-                              const char *prefix, struct mp_err *err)
+/* of_map: they are a map's key and value. */
+static enum mp_code check_all(struct mp_columns_check *check, struct mp_columns columns,
+                              const char *prefix, bool of_map, struct mp_err *err)
 {
     enum mp_code code = MP_OK;
 
@@ -167,17 +172,21 @@ enum mp_code mp_columns_check(struct mp_columns_check *check, struct mp_columns 
                           MP_COLUMN_DEPTH_MAX, prefix);
     for (uint32_t i = 0; i < columns.count && !code; i++) {
         const char *path = path_of(check->arena, prefix, columns.items[i].name);
-        bool map_key = *prefix && mp_str_eq(columns.items[i].name, MP_STR("key")) &&
-                       columns.count == 2 && mp_str_eq(columns.items[1].name, MP_STR("value"));
 
         for (uint32_t k = 0; k < i && !code; k++)
             if (mp_str_eq(columns.items[k].name, columns.items[i].name))
                 code = mp_err_set(err, MP_BAD_DATA, "column \"%.200s\" already exists", path);
         if (!code)
-            code = check_one(check, &columns.items[i], path, map_key, err);
+            code = check_one(check, &columns.items[i], path, of_map && i == 0, err);
     }
     check->depth--;
     return code;
+}
+
+enum mp_code mp_columns_check(struct mp_columns_check *check, struct mp_columns columns,
+                              const char *prefix, struct mp_err *err)
+{
+    return check_all(check, columns, prefix, false, err);
 }
 
 void mp_columns_assign(struct mp_columns columns, int64_t first_ordinal, int64_t *next_field_id)

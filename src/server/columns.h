@@ -27,6 +27,9 @@ struct mp_columns_check {
 /* Checks definitions and brings their types to canonical form. MP_BAD_DATA: 422. */
 enum mp_code mp_columns_check(struct mp_columns_check *check, struct mp_columns columns,
                               const char *prefix, struct mp_err *err);
+/* The rules of type_params. top: the column is no other's child. */
+enum mp_code mp_column_params_check(const struct mp_wire_column *column, enum mp_hog_type type,
+                                    bool top, const char *path, struct mp_err *err);
 /* Gives field ids, depth first, parent before children, and ordinals from first_ordinal on. */
 void mp_columns_assign(struct mp_columns columns, int64_t first_ordinal, int64_t *next_field_id);
 uint32_t mp_columns_nodes(struct mp_columns columns);

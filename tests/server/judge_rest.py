@@ -159,6 +159,7 @@ def test_what_no_other_case_asks_for(server):
     assert ok(server, "POST", catalog + "/uploads/abandon", {"owner": owner, "paths": [claim["path"]]}) == {"abandoned": 1}
     assert ok(server, "POST", catalog + "/uploads/schedule-expired") == {"scheduled": 1}
     deletes = {"idempotency_key": str(uuid.uuid4()), "read_snapshot": 4, "deletes": [
+    refused(server, 422, "validation", "POST", catalog + "/uploads/abandon", {"owner": owner, "paths": ["a\0"]})
         {"namespace": "n", "table": "t", "expected_table_uuid": made["table_uuid"], "files": []}]}
     assert ok(server, "POST", catalog + "/commit/deletes/prepared", deletes)["snapshot_id"] == 6
     definition = {"namespace": "n", "name": "w", "columns": [{"name": "a", "type": "int", "comment": "c"}],
@@ -206,6 +207,26 @@ def test_refusals_are_json_whatever_they_quote(server):
                 ("GET", "/catalogs/" + quoted, None), ("GET", catalog + "/namespaces/n/views/" + quoted, None)):
             status, answer = call(server, method, path, body)
             assert status in (400, 404, 422) and isinstance(answer, dict) and answer["detail"], (path, status, answer)
+
+
+def test_bounds_are_decoded_or_refused_by_name(server):
+    def decode(status, **body):
+        got, answer = call(server, "POST", "/debug/decode-bound", body)
+        assert got == status, (body, got, answer)
+        return answer
+    assert decode(200, type="INT", value="AQAAAA==") == {"type": "int", "value": 1}
+    assert decode(200, type="decimal", value="BNI=", type_params={"precision": 9, "scale": None})["value"] == 1234
+    assert decode(200, type="binary", value="A" * 1364 + "AA==")["type"] == "binary"  # 1024 bytes
+    for bad in (dict(type="decimal", value="BNI=", type_params={"scale": 39}),
+                dict(type="decimal", value="BNI=", type_params={"scale": -1}),
+                dict(type="decimal", value="BNI=", type_params={"scale": "2"}),
+                dict(type="decimal", value="BNI=", type_params={"precision": 5, "scale": 6}),
+                dict(type="int", value="AQ=="), dict(type="int", value="!"), dict(type="double", value="AAAAAAAA+H8="),
+                dict(type="string", value="/w=="), dict(type="list", value="AQ=="), dict(type="variant", value="AQ=="),
+                dict(type="timetz", value="AQ=="), dict(type="binary", value="A" * 1364 + "AAA=")):
+        assert decode(422, **bad)["detail"]
+    for bad in (dict(type="int"), dict(value="AQ=="), dict(type="int", value=1), dict(type="int", value="AQ==", more=1)):
+        decode(400, **bad)
 
 
 def test_docs_list_every_setting(_):

@@ -246,6 +246,17 @@ static void column_trees_that_break_a_rule_are_refused(void)
                          &columns, &err),
               MP_BAD_DATA);
     CHECK(strstr(err.text, "cannot add column 'a'") && strstr(err.text, "no column defaults"));
+    CHECK_INT(check_json(&arena,
+                         "[{\"name\":\"a\",\"type\":\"struct\",\"children\":[{\"name\":\"key\","
+                         "\"type\":\"int\",\"nullable\":false},{\"name\":\"value\","
+                         "\"type\":\"int\"}]}]",
+                         true, &columns, &err),
+              MP_BAD_DATA);
+    CHECK_OK(check_json(&arena,
+                        "[{\"name\":\"a\",\"type\":\"decimal\",\"type_params\":"
+                        "{\"precision\":null,\"scale\":38}}]",
+                        true, &columns, &err),
+             err);
     CHECK_OK(check_json(&arena,
                         "[{\"name\":\"a\",\"type\":\"map\",\"children\":[{\"name\":\"key\","
                         "\"type\":\"int\",\"nullable\":false},{\"name\":\"value\","

@@ -64,8 +64,8 @@ static const json_t *member_of(struct mp_wire_reader *reader, const json_t *obje
     return NULL;
 }
 
-static bool text_of(struct mp_wire_reader *reader, const json_t *value, const char *what,
-                    struct mp_str *ret)
+bool mp_wire_text_item(struct mp_wire_reader *reader, const json_t *value, const char *what,
+                       struct mp_str *ret)
 {
     if (!json_is_string(value)) {
         mp_wire_fault(reader, "\"%s\" must be a string", what);
@@ -86,7 +86,7 @@ void mp_wire_text(struct mp_wire_reader *reader, const json_t *object, const cha
     const json_t *member = member_of(reader, object, name, required);
     struct mp_str text;
 
-    if (member && text_of(reader, member, name, &text))
+    if (member && mp_wire_text_item(reader, member, name, &text))
         *ret = text;
 }
 
@@ -294,7 +294,7 @@ static void partition_values_read(struct mp_wire_reader *reader, const json_t *a
         const json_t *value = json_array_get(array, i);
 
         if (!json_is_null(value))
-            text_of(reader, value, "partition_values", &file->partition_values[i]);
+            mp_wire_text_item(reader, value, "partition_values", &file->partition_values[i]);
     }
 }
 

@@ -163,6 +163,9 @@ bool mp_wire_object(struct mp_wire_reader *reader, const json_t *value, const ch
 /* Members. A missing or null one is a fault where required, else the *ret is not written. */
 void mp_wire_text(struct mp_wire_reader *reader, const json_t *object, const char *name,
                   bool required, struct mp_str *ret);
+/* The value itself. False: a fault; what: the name in its text. */
+bool mp_wire_text_item(struct mp_wire_reader *reader, const json_t *value, const char *what,
+                       struct mp_str *ret);
 void mp_wire_int(struct mp_wire_reader *reader, const json_t *object, const char *name,
                  bool required, int64_t *ret, bool *ret_has);
 void mp_wire_bool(struct mp_wire_reader *reader, const json_t *object, const char *name, bool *ret);

@@ -78,6 +78,7 @@ enum mp_code mp_route_database_health(struct mp_call *call)
 
     if (code)
         return code;
+    size_t at;
     server = mp_sql_say(call->sql, "SELECT current_setting('server_version'),"
                                    " pg_database_size(current_database()),"
                                    " (SELECT count(*) FROM pg_stat_activity"
@@ -92,6 +93,8 @@ enum mp_code mp_route_database_health(struct mp_call *call)
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;
+    if (mp_column_params_check(&column, type, true, "value", &err))
+        return mp_refuse_invalid(call, "%s", err.text);
     mp_buf_add_c(out, "{\"server\":{");
     mp_wire_member_text(out, "version", mp_sql_cell(call->sql, server, 0, 0));
     mp_wire_member_int(out, "size_bytes", mp_sql_int(call->sql, server, 0, 1, 0));
@@ -101,6 +104,7 @@ enum mp_code mp_route_database_health(struct mp_call *call)
     mp_buf_add_c(out, "},\"commit_locks\":{");
     mp_wire_member_int(out, "held", mp_sql_int(call->sql, locks, 0, 0, 0));
     mp_wire_member_int(out, "waiting", mp_sql_int(call->sql, locks, 0, 1, 0));
+    at = call->out.size;
     mp_buf_add_c(out, "},\"replication_slots\":[],\"tables\":[");
     for (uint32_t i = 0; i < mp_sql_rows(call->sql, tables); i++) {
         mp_buf_add_c(out, i ? ",{" : "{");

@@ -126,12 +126,10 @@ enum mp_code mp_route_upload_abandon(struct mp_call *call)
         list = mp_wire_array(&reader, call->body, "paths", true);
     }
     for (size_t i = 0; i < json_array_size(list) && !reader.failed; i++) {
-        const json_t *path = json_array_get(list, i);
+        struct mp_str path;
 
-        if (!json_is_string(path) || strlen(json_string_value(path)) != json_string_length(path))
-            mp_wire_fault(&reader, "\"paths\" must hold strings");
-        else
-            mp_sql_array_text(&paths, mp_str_c(json_string_value(path)));
+        if (mp_wire_text_item(&reader, json_array_get(list, i), "paths", &path))
+            mp_sql_array_text(&paths, path);
     }
     code = mp_call_read_end(call, &reader);
     if (!code && json_array_size(list) > PATHS_MAX)
