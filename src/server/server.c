@@ -28,6 +28,10 @@ static void refuse_fault(struct mp_call *call, enum mp_code code)
 {
     const char *state = call->sql && mp_sql_alive(call->sql) ? mp_sql_state(call->sql) : "";
 
+    if (code == MP_FULL) { /* the request's numbers */
+        mp_refuse_invalid(call, "a sum would be above 2^63 - 1");
+        return;
+    }
     mp_log(call->server->log, MP_LOG_ERROR, "hoglake.request", "request %s: %s: %s",
            call->request_id, mp_code_name(code), call->err.text);
     if (strcmp(state, "55P03") == 0)

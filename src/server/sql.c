@@ -334,7 +334,8 @@ enum mp_code mp_sql_sync(struct mp_sql *sql, struct mp_err *err)
     } classes[] = {{"40001", MP_CONFLICT},
                    {"40P01", MP_CONFLICT},
                    {"55P03", MP_TIMEOUT},
-                   {"57014", MP_TIMEOUT}};
+                   {"57014", MP_TIMEOUT},
+                   {"22003", MP_FULL}};
     enum mp_code code;
 
     sql->open_batch = false;

@@ -229,6 +229,30 @@ def test_bounds_are_decoded_or_refused_by_name(server):
         decode(400, **bad)
 
 
+def test_numbers_at_the_end_of_their_range(server):
+    """Sums that do not fit are refused, and one catalog's do not spoil what others ask."""
+    catalog, table, _ = lake(server)
+    most = 2 ** 63 - 1
+    ok(server, "POST", catalog + "/commit", append(catalog, file(catalog, file_size_bytes=most)))
+    refused(server, 422, "validation", "POST", catalog + "/commit", append(catalog, file(catalog, file_size_bytes=1)))
+    ok(server, "POST", catalog + "/commit", append(catalog, file(catalog, file_size_bytes=0)))
+    half = append(catalog, *[file(catalog, rows=2 ** 48, file_size_bytes=0) for _ in range(2 ** 14)])
+    ok(server, "POST", catalog + "/commit", half)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:  # those in one transaction are summed first
+        got = list(pool.map(lambda _: call(server, "POST", catalog + "/commit", half)[0], range(8)))
+    assert got == [422] * 8, got
+    ok(server, "POST", catalog + "/namespaces/n/tables", {"name": "u", "columns": [{"name": "a", "type": "int"}]})
+    ok(server, "POST", catalog + "/commit", {"appends": [{"namespace": "n", "table": "u", "files": [
+        file(catalog, file_size_bytes=most)]}]})
+    mine = [c for c in ok(server, "GET", "/catalogs") if c["name"] == catalog[10:]][0]
+    assert mine["live_size_bytes"] == most and mine["live_rows"] == 2 ** 62 + 30, mine
+    assert ok(server, "GET", table)["record_count"] == 2 ** 62 + 20
+    assert ok(server, "GET", table + "/partitions")["partitions"][0]["total_bytes"] == most
+    ok(server, "PATCH", catalog + "/options", {"snapshot_retention_seconds": most})
+    assert ok(server, "POST", catalog + "/maintenance/expire")["snapshots_expired"] == 0
+    ok(server, "POST", catalog + "/maintenance/cleanup")
+
+
 def test_docs_list_every_setting(_):
     """Name, default and meaning, as the program prints them where nothing is set."""
     text = subprocess.run([hoglaked.HOGLAKED, "--settings"], env={}, capture_output=True, text=True, check=True).stdout

@@ -96,7 +96,7 @@ static enum mp_code purge_ledgers(struct mp_call *call, int64_t catalog_id, stru
         MP_SQL(call->sql,
                "DELETE FROM hog_commit_receipt r USING hog_catalog c WHERE r.catalog_id = $1"
                " AND c.catalog_id = $1 AND $2 > 0 AND r.created_us < hog_now_us() - 1000000 *"
-               " greatest($2, least(2 * coalesce(c.snapshot_retention_seconds, 0), 2592000))",
+               " greatest($2, 2 * least(coalesce(c.snapshot_retention_seconds, 0), 1296000))",
                mp_v_int(catalog_id), mp_v_int(settings->HOGLAKE_RECEIPT_RETENTION_SECONDS));
     enum mp_code code;
 

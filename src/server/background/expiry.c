@@ -21,11 +21,13 @@ static const char release_offsets[] =
     " AND n.consumer_id = o.consumer_id AND n.table_uuid = new.table_uuid"
     " AND n.committed_snapshot >= new.created_snapshot)";
 
-/* 3 of the rules: the oldest snapshot that is to be kept by age, the head, and the consumers. */
+/* 3 of the rules: the oldest snapshot that is to be kept by age, the head, and the consumers. A
+ * retention above 3,000 years counts as that, so that its microseconds fit. */
 static const char find_floor[] =
     "SELECT c.snapshot_retention_seconds, c.consumer_floor,"
     " (SELECT min(s.snapshot_id) FROM hog_snapshot s WHERE s.catalog_id = $1"
-    "  AND s.snapshot_time_us >= hog_now_us() - c.snapshot_retention_seconds * 1000000),"
+    "  AND s.snapshot_time_us >="
+    "   hog_now_us() - least(c.snapshot_retention_seconds, 100000000000) * 1000000),"
     " o.committed_snapshot, o.consumer_id"
     " FROM hog_catalog c LEFT JOIN LATERAL (SELECT o.committed_snapshot, o.consumer_id"
     "  FROM hog_consumer_offset o JOIN hog_table t USING (catalog_id, table_uuid)"

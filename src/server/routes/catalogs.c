@@ -22,13 +22,14 @@ static void print_catalog(struct mp_buf *out, const struct mp_sql *sql, uint32_t
                       "\"atomic-partitioned-table-creation-v1\","
                       "\"atomic-sorted-table-creation-v1\",\"versioned-table-metadata-v1\","
                       "\"claimed-uploads-v1\",\"atomic-dml-transactions-v1\"]");
-    if (!mp_sql_null(sql, number, row, 4)) {
+    if (!mp_sql_null(sql, number, row, 4))
         mp_wire_member_instant(out, "earliest_snapshot_time", mp_sql_int(sql, number, row, 4, 0));
-    }
     if (sampled) {
         mp_wire_member_int(out, "table_count", mp_sql_int(sql, number, row, 5, 0));
         mp_wire_member_int(out, "live_rows", mp_sql_int(sql, number, row, 6, 0));
         mp_wire_member_int(out, "live_size_bytes", mp_sql_int(sql, number, row, 7, 0));
+        if (!mp_sql_null(sql, number, row, 8))
+            mp_wire_member_instant(out, "oldest_snapshot_time", mp_sql_int(sql, number, row, 8, 0));
     }
     mp_buf_add_byte(out, '}');
 }
@@ -38,6 +39,20 @@ static void print_listed(struct mp_call *call, uint32_t number, uint32_t row)
     print_catalog(&call->out, call->sql, number, row, true);
 }
 
+/* Sums over tables may pass a bigint, which one table's cannot. */
+static const char list_catalogs[] =
+    "SELECT c.name, c.data_path, c.last_snapshot_id, c.schema_version,"
+    " c.earliest_snapshot_time_us, coalesce(s.tables, 0),"
+    " least(coalesce(s.rows, 0), 9223372036854775807)::bigint,"
+    " least(coalesce(s.bytes, 0), 9223372036854775807)::bigint,"
+    " (SELECT o.snapshot_time_us FROM hog_snapshot o WHERE o.catalog_id = c.catalog_id"
+    "  AND o.snapshot_id = c.earliest_snapshot_id)"
+    " FROM hog_catalog c LEFT JOIN LATERAL"
+    " (SELECT count(*) AS tables, sum(live_rows) AS rows, sum(live_bytes) AS bytes"
+    "  FROM hog_table_stats s JOIN hog_table t USING (catalog_id, table_id)"
+    "  WHERE s.catalog_id = c.catalog_id AND t.dropped_snapshot IS NULL) s ON true"
+    " ORDER BY c.name COLLATE \"C\"";
+
 enum mp_code mp_route_catalog_list(struct mp_call *call)
 {
     uint32_t number;
@@ -45,15 +60,7 @@ enum mp_code mp_route_catalog_list(struct mp_call *call)
 
     if (code)
         return code;
-    number = mp_sql_say(
-        call->sql,
-        "SELECT c.name, c.data_path, c.last_snapshot_id, c.schema_version,"
-        " c.earliest_snapshot_time_us, coalesce(s.tables, 0), coalesce(s.rows, 0)::bigint,"
-        " coalesce(s.bytes, 0)::bigint FROM hog_catalog c LEFT JOIN LATERAL"
-        " (SELECT count(*) AS tables, sum(live_rows) AS rows, sum(live_bytes) AS bytes"
-        " FROM hog_table_stats s JOIN hog_table t USING (catalog_id, table_id)"
-        " WHERE s.catalog_id = c.catalog_id AND t.dropped_snapshot IS NULL) s ON true"
-        " ORDER BY c.name COLLATE \"C\"");
+    number = mp_sql_say(call->sql, list_catalogs);
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;

@@ -362,7 +362,7 @@ static void run_group(struct mp_commits *commits, struct mp_call *leader, struct
         mp_tx_fini(&tx);
         if (!transient || mp_now_mono_us(server->env) > deadline_us ||
             (code == MP_CONFLICT && races++ == RACES_MAX)) {
-            if (code == MP_BAD_DATA && count > 1) {
+            if ((code == MP_BAD_DATA || code == MP_FULL) && count > 1) {
                 for (uint32_t i = 0; i < count; i++) /* who of them was it? */
                     run_group(commits, leader, catalog, &members[i], 1);
                 return;
@@ -455,7 +455,8 @@ static void count_result(struct mp_call *call, struct mp_str catalog,
         result = "committed";
     else if (member->code == MP_TIMEOUT)
         result = "timeout";
-    else if (member->code == MP_REFUSED && mp_str_eq(error, MP_STR("validation")))
+    else if (member->code == MP_FULL ||
+             (member->code == MP_REFUSED && mp_str_eq(error, MP_STR("validation"))))
         result = "validation";
     else if (member->code == MP_REFUSED && mp_str_eq(error, MP_STR("commit_conflict")))
         result = "conflict";

@@ -249,6 +249,25 @@ static struct mp_table_gain *gain_of(struct mp_group *group, int64_t table_id)
     return &group->gains[group->gain_count++];
 }
 
+/* The sums of the group so far with the member's, which alone fit: see mp_files_check. Those of the
+ * table are PostgreSQL's to add. */
+static enum mp_code check_sums(struct mp_group *group, struct mp_member *member)
+{
+    for (uint32_t i = 0; i < member->table_count; i++) {
+        const struct mp_group_table *table = &member->tables[i];
+        struct mp_table_gain sum = {0};
+
+        for (uint32_t k = 0; k < group->gain_count; k++)
+            if (group->gains[k].table_id == table->shape->table_id)
+                sum = group->gains[k];
+        for (uint32_t k = 0; k < table->file_count; k++)
+            if (__builtin_add_overflow(sum.records, table->files[k].record_count, &sum.records) ||
+                __builtin_add_overflow(sum.bytes, table->files[k].file_size_bytes, &sum.bytes))
+                return MP_FULL;
+    }
+    return MP_OK;
+}
+
 static void plan_files(struct mp_group *group, struct mp_member *member, int64_t snapshot)
 {
     for (uint32_t i = 0; i < member->table_count; i++) {
@@ -293,7 +312,7 @@ static enum mp_code check(struct mp_group *group, struct mp_member *member)
         code = mp_plan_deletes_check(member);
     if (!code)
         code = check_hits(group, member);
-    return code;
+    return code ? code : check_sums(group, member);
 }
 
 enum mp_code mp_plan_member(struct mp_group *group, struct mp_member *member)
