@@ -132,7 +132,8 @@ def test_what_no_other_case_asks_for(server):
     got = ok(server, "POST", "/debug/decode-bound", {"type": "decimal", "value": "BNI=", "type_params": {"scale": 2}})
     assert got == {"type": "decimal", "value": 12.34}
     assert ok(server, "GET", "/maintenance/runs?limit=1")["runs"] is not None
-    assert catalog[10:] in [c["name"] for c in ok(server, "GET", "/catalogs")]
+    mine = [c for c in ok(server, "GET", "/catalogs") if c["name"] == catalog[10:]][0]
+    assert mine["oldest_snapshot_time"] == ok(server, "GET", catalog + "/snapshots?after=-1")["snapshots"][0]["snapshot_time"]
     assert ok(server, "GET", catalog + "/namespaces") == [ok(server, "GET", catalog + "/namespaces/n")]
     assert [t["name"] for t in ok(server, "GET", catalog + "/namespaces/n/tables")] == ["t"]
     assert ok(server, "GET", table + "/partitions/values") == {"spec_id": -1, "fields": []}
@@ -750,6 +751,15 @@ def check_history(server, catalog, table, rows):
         ids += [s["snapshot_id"] for s in page["snapshots"]]
         if not page["has_more"]:
             break
+    for same in (dict(sort_fields=[]), dict(comment=None, properties=None, replacement=None), dict(author=None),
+                 dict(columns=[{"type": "long", "nullable": True, "comment": None, "name": "a"}])):
+        assert ok(server, "PUT", op + "/partitioned", dict(definition("p", **keys), **same)) == made
+    refused(server, 409, "commit_conflict", "PUT", op + "/partitioned", definition("p", author="a", **keys))
+    commented = definition("p", columns=[{"name": "a", "type": "struct", "children": [
+        {"name": "b", "type": "int", "comment": "c"}]}])
+    refused(server, 422, "validation", "PUT", "/catalogs/nope/table-creations/" + str(uuid.uuid4()), commented)
+    kept = definition("k", columns=[{"name": "a", "type": "int", "type_params": {"nullable": True, "x": None}}])
+    assert ok(server, "PUT", base + str(uuid.uuid4()), kept)["columns"][0]["type_params"] == {"nullable": True, "x": None}
         after = ids[-1]
     assert ids == list(range(head + 1)), "snapshot ids have a gap"
     files = sorted(ok(server, "GET", table + "/files"), key=lambda f: f["row_id_start"])
@@ -757,6 +767,7 @@ def check_history(server, catalog, table, rows):
     for f in files:
         assert f["row_id_start"] == at, (f, at)
         at += f["record_count"]
+    assert ok(server, "POST", op + "/commit", {"files": [dict(one, column_stats=None)]}) == done
     assert len({f["path"] for f in files}) == len(files), "a commit is in twice"
     live = ok(server, "GET", table)
     assert (live["record_count"], live["file_count"]) == (at, len(files))

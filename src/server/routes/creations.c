@@ -83,9 +83,20 @@ static enum mp_code read_definition(struct mp_call *call, json_t *json, struct d
     return mp_call_read_end(call, &reader);
 }
 
+static bool any_comment(struct mp_columns columns)
+{
+    for (uint32_t i = 0; i < columns.count; i++)
+        if (columns.items[i].comment.data ||
+            any_comment(
+                (struct mp_columns){columns.items[i].children, columns.items[i].child_count}))
+            return true;
+    return false;
+}
+
 static enum mp_code check_gate(struct mp_call *call, const struct definition *definition,
                                const struct gate *gate)
 {
+    const json_t *properties = json_object_get(definition->json, "properties");
     uint32_t partition = definition->table.partition.field_count;
     uint32_t sort = definition->table.sort.field_count;
 
@@ -98,17 +109,17 @@ static enum mp_code check_gate(struct mp_call *call, const struct definition *de
     if (!sort && gate->need_sort)
         return mp_refuse_invalid(call, "sort_fields are required here");
     if (!gate->metadata &&
-        (definition->table.comment.data || json_object_get(definition->json, "properties")))
-        return mp_refuse_invalid(call, "comment and properties do not belong here");
+        (definition->table.comment.data || (properties && !json_is_null(properties)) ||
+         any_comment(definition->table.columns)))
+        return mp_refuse_invalid(call, "comments and properties do not belong here");
     return MP_OK;
 }
 
 /* Rules of the definition; ids are given. */
-static enum mp_code check_definition(struct mp_call *call, struct definition *definition,
-                                     bool comments)
+static enum mp_code check_definition(struct mp_call *call, struct definition *definition)
 {
     struct mp_table *table = &definition->table;
-    struct mp_columns_check check = {.arena = &call->arena, .no_comments = !comments};
+    struct mp_columns_check check = {.arena = &call->arena};
     const json_t *properties = json_object_get(definition->json, "properties");
     struct mp_err err;
     enum mp_code code = MP_OK;
@@ -140,14 +151,57 @@ static enum mp_code check_definition(struct mp_call *call, struct definition *de
     return MP_OK;
 }
 
-/* JSON in one form: members sorted, no blanks. */
+static bool is_default(const char *name, const json_t *value)
+{
+    return json_is_null(value) || (json_is_true(value) && strcmp(name, "nullable") == 0) ||
+           (json_is_array(value) && !json_array_size(value) && strstr(name, "_fields"));
+}
+
+/* Takes out what says no more than its absence. type_params are kept as they came. */
+static void take_defaults(json_t *json)
+{
+    const char *name;
+    json_t *value;
+    void *next;
+    size_t i;
+
+    json_array_foreach(json, i, value) take_defaults(value);
+    json_object_foreach_safe(json, next, name, value)
+    {
+        if (is_default(name, value))
+            json_object_del(json, name);
+        else if (strcmp(name, "type_params") != 0)
+            take_defaults(value);
+    }
+}
+
+/* JSON in one form: members sorted, no defaults, no blanks. NULL: "null". */
 static struct mp_str canonical(struct mp_arena *arena, const json_t *json)
 {
-    char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
-    struct mp_str copy = mp_arena_str(arena, mp_str_c(text ? text : "null"));
+    json_t *plain = json_deep_copy(json);
+    char *text;
+    struct mp_str copy;
 
+    take_defaults(plain);
+    text = json_dumps(plain, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+    copy = mp_arena_str(arena, mp_str_c(text ? text : "null"));
     free(text);
+    json_decref(plain);
     return copy;
+}
+
+/* Whether what was stored is the same as text, which is canonical. */
+static bool same_json(struct mp_arena *arena, struct mp_str stored, struct mp_str text)
+{
+    json_t *json;
+    bool equal = mp_str_eq(stored, text);
+
+    if (equal)
+        return true;
+    json = json_loadb(stored.data, stored.size, JSON_DECODE_ANY, NULL);
+    equal = json && mp_str_eq(canonical(arena, json), text);
+    json_decref(json);
+    return equal;
 }
 
 /* --- receipts --- */
@@ -252,7 +306,7 @@ static void count_creation(struct mp_call *call, const char *action, struct mp_s
 struct prepare {
     struct mp_str operation, text;
     struct definition *definition;
-    bool comments, replayed;
+    bool replayed;
     char uuid[MP_UUID_TEXT];
     struct creation creation;
 };
@@ -304,12 +358,12 @@ static enum mp_code prepare_work(struct mp_tx *tx, void *context)
         return code;
     prepare->replayed = found;
     if (found)
-        return mp_str_eq(prepare->creation.definition, prepare->text)
+        return same_json(&call->arena, prepare->creation.definition, prepare->text)
                    ? MP_OK
                    : mp_refuse_conflict(call, "that operation was prepared with another "
                                               "definition");
     prepare->definition->table.next_field_id = 1;
-    code = check_definition(call, prepare->definition, prepare->comments);
+    code = check_definition(call, prepare->definition);
     if (!code)
         code = mp_namespace_find(call, tx->sql, tx->catalog_id, prepare->definition->namespace_name,
                                  &namespace_id);
@@ -332,7 +386,7 @@ static enum mp_code prepare_work(struct mp_tx *tx, void *context)
 
 static enum mp_code prepare(struct mp_call *call, const struct gate *gate)
 {
-    struct prepare work = {.comments = gate->metadata};
+    struct prepare work = {0};
     struct definition definition;
     enum mp_code code = mp_call_part_uuid(call, 1, &work.operation);
 
@@ -619,7 +673,7 @@ static enum mp_code publish_prepared(struct mp_tx *tx, struct publish *publish,
     if (found)
         return end(tx, &publish->prepare, "rejected", "target_exists", publish->files_text);
     definition->table.next_field_id = 1;
-    code = check_definition(call, definition, true);
+    code = check_definition(call, definition);
     if (code == MP_REFUSED)
         return end(tx, &publish->prepare, "rejected", "definition_invalid", publish->files_text);
     return code ? code : create(tx, publish, definition, replaced);
@@ -636,7 +690,7 @@ static enum mp_code publish_work(struct mp_tx *tx, void *context)
     if (code || mp_str_eq(creation->state, MP_STR("aborted")))
         return code;
     if (!mp_str_eq(creation->state, MP_STR("prepared")))
-        return mp_str_eq(creation->files, publish->files_text)
+        return same_json(&tx->call->arena, creation->files, publish->files_text)
                    ? MP_OK
                    : mp_refuse_conflict(tx->call, "that operation was published with other files");
     json = json_loadb(creation->definition.data, creation->definition.size, 0, NULL);
