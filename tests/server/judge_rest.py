@@ -556,12 +556,58 @@ def test_truncate_is_a_barrier(server):
     assert ok(server, "GET", table + "/files") == []
     refused(server, 409, "reconciliation_required", "GET", table + "/changes?from_snapshot=3")
     assert ok(server, "GET", table + "/changes?from_snapshot=4")["files"] == []
+    behind = listed("?offset=7")  # behind the last page, and a filter that nothing passes
+    assert (behind[0]["total"], behind[0]["stale_spec_groups"], behind[1]) == (7, 3, []), behind
+    assert listed("?offset=%d&limit=1000" % (2 ** 63 - 1))[0]["total"] == 7
+    nothing = listed("?filter=2:zz")[0]
+    assert (nothing["total"], nothing["stale_spec_groups"]) == (0, 3), nothing
+    assert listed("?sort=rows&limit=3&offset=2")[1] + listed("?sort=rows&limit=3&offset=5")[1] == listed("?sort=rows")[1][2:]
     ok(server, "POST", catalog + "/commit", append(catalog))
     assert ok(server, "GET", table + "/files")[0]["row_id_start"] == 10
     assert ok(server, "GET", table)["record_count"] == 10
 
 
 def test_time_travel_and_snapshots(server):
+def test_partition_report_counts_vectors_and_stale_groups(server):
+    catalog, table, _ = lake(server)
+    ok(server, "POST", catalog + "/namespaces", {"name": "m"})
+    ok(server, "POST", catalog + "/namespaces/m/tables", {"name": "u", "columns": [{"name": "a", "type": "int"}]})
+    ok(server, "POST", catalog + "/commit", {"appends": [{"namespace": "m", "table": "u", "files": [
+        file(catalog, file_size_bytes=2 ** 30), file(catalog)]}]})
+    ok(server, "POST", catalog + "/commit", append(catalog, file(catalog)))
+    def spec(*fields):
+        ok(server, "POST", table + "/alter", {"ops": [{"op": "set_partition_spec", "fields": [
+            {"source_field_id": f, "transform": "identity"} for f in fields]}]})
+    def report(query=""):
+        got = ok(server, "GET", catalog + "/stats/partitions" + query)
+        return got["stale_spec_groups"], got["truncated"], [
+            (p["table"], [v["value"] for v in p["partition_values"]], p["file_count"], p["small_file_count"],
+             p["dv_count"], p["debt_score"]) for p in got["partitions"]]
+    assert report() == (0, False, [("u", [], 2, 1, 0, 1), ("t", [], 1, 1, 0, 1)]), report()
+    spec(1)
+    head = ok(server, "GET", catalog)["head_snapshot_id"]
+    files = [file(catalog, partition_values=[v]) for v in ("a", "a", "a", "b", None)]
+    ok(server, "POST", catalog + "/commit", append(catalog, *files, read_snapshot=head))
+    ids = {f["path"]: f["data_file_id"] for f in ok(server, "GET", table + "/files")}
+    for count in (3, 4):  # the second takes the place of the first
+        ok(server, "POST", catalog + "/commit", {"read_snapshot": ok(server, "GET", catalog)["head_snapshot_id"],
+            "deletes": [{"namespace": "n", "table": "t", "files": [
+                {"data_file_id": ids[f["path"]], "path": f["path"] + ".%d.puffin" % count, "delete_count": count,
+                 "file_size_bytes": 9} for f in (files[0], files[1], files[3])]}]})
+    a, b, none, old, u = (("t", ["a"], 3, 3, 2, 3), ("t", ["b"], 1, 1, 1, 1), ("t", [None], 1, 1, 0, 1),
+                          ("t", [], 1, 1, 0, 1), ("u", [], 2, 1, 0, 1))
+    assert report() == (1, False, [a, u, b, none, old]), report()
+    assert report("?limit=1") == (1, True, [a]) and report("?namespace=m") == (0, False, [u])
+    assert report("?namespace=n&table=t&limit=4") == (1, False, [a, b, none, old])
+    assert report("?namespace=m&table=t") == (0, False, [])
+    spec(2)
+    assert report()[0] == 4 and report("?namespace=n")[0] == 4 and report("?namespace=m")[0] == 0
+    spec()  # of files without a partition now none is stale
+    assert report()[0] == 3 and ok(server, "GET", table + "/partitions")["stale_spec_groups"] == 3
+    refused(server, 422, "validation", "GET", catalog + "/stats/partitions?table=t")
+    refused(server, 404, "not_found", "GET", "/catalogs/nope/stats/partitions")
+
+
     catalog, table, _ = lake(server)
     for _ in range(5):
         ok(server, "POST", catalog + "/commit", append(catalog))

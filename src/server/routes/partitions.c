@@ -12,18 +12,25 @@ static void print_values(struct mp_buf *out, const struct mp_sql *sql, uint32_t 
                             : mp_sql_cell(sql, number, row, column));
 }
 
-#define LIVE_VECTOR MP_SQL_NULL("d.end_snapshot")
+#define LIVE_VECTOR  MP_SQL_NULL("d.end_snapshot")
+#define LIVE_VERSION MP_SQL_NULL("v.end_snapshot")
+#define LIVE_SPEC    MP_SQL_NULL("s.end_snapshot")
+#define LIVE_COLUMN  MP_SQL_NULL("c.end_snapshot")
 
-/* One row a partition; $3 orders: see order_of. A negative number: descending. $7 and $8: keys of
- * the live spec ($9) and what their values begin with, empty: null. */
+/* What is told of a group of files, for both reports. $4: where a file stops being small. */
+#define GROUP_COLUMNS                                                                              \
+    "count(*) AS files, count(*) FILTER (WHERE f.file_size_bytes < $4) AS small,"                  \
+    " sum(f.file_size_bytes)::bigint AS bytes,"                                                    \
+    " coalesce(sum(f.file_size_bytes) FILTER (WHERE f.file_size_bytes < $4), 0)::bigint"           \
+    "  AS small_bytes,"                                                                            \
+    " avg(f.file_size_bytes)::bigint AS mean, count(d.delete_file_id) AS vectors"
+
+/* One row a partition, behind two numbers of all of them, which stand alone where the page is
+ * empty. $3 orders: see order_of; a negative number: descending. $7 and $8: keys of the live spec
+ * ($9) and what their values begin with, empty: null. */
 static const char list_partitions[] =
-    "WITH g AS (SELECT f.spec_id, f.partition_values AS parts, count(*) AS files,"
-    "  count(*) FILTER (WHERE f.file_size_bytes < $4) AS small,"
-    "  sum(f.file_size_bytes)::bigint AS bytes,"
-    "  coalesce(sum(f.file_size_bytes) FILTER (WHERE f.file_size_bytes < $4), 0)::bigint"
-    "   AS small_bytes,"
-    "  (avg(f.file_size_bytes))::bigint AS mean, sum(f.record_count)::bigint AS rows,"
-    "  max(f.begin_snapshot) AS last, count(d.delete_file_id) AS vectors"
+    "WITH g AS (SELECT f.spec_id, f.partition_values AS parts, " GROUP_COLUMNS ","
+    "  sum(f.record_count)::bigint AS rows, max(f.begin_snapshot) AS last"
     "  FROM hog_data_file f LEFT JOIN hog_delete_file d ON d.catalog_id = f.catalog_id"
     "   AND d.data_file_id = f.data_file_id AND " LIVE_VECTOR
     "  WHERE f.catalog_id = $1 AND f.table_id = $2 AND f.end_snapshot IS NULL"
@@ -31,16 +38,52 @@ static const char list_partitions[] =
     " h AS (SELECT * FROM g WHERE cardinality($7) = 0 OR (g.spec_id = $9"
     "  AND NOT EXISTS (SELECT 1 FROM unnest($7, $8) AS p(key, prefix)"
     "   WHERE CASE WHEN p.prefix = '' THEN g.parts[p.key::int] IS NOT NULL"
-    "    ELSE NOT coalesce(starts_with(g.parts[p.key::int], p.prefix), false) END)))"
-    " SELECT h.spec_id, h.parts, h.files, h.small, h.bytes, h.small_bytes, h.mean, h.vectors,"
-    " h.rows, h.last, count(*) OVER (),"
-    " (SELECT count(*) FROM g WHERE g.spec_id IS DISTINCT FROM $9) FROM h"
-    " ORDER BY CASE $3 WHEN 2 THEN h.files WHEN 3 THEN h.small WHEN 4 THEN h.small"
-    "  WHEN 5 THEN h.bytes WHEN 6 THEN h.mean WHEN 7 THEN h.vectors WHEN 8 THEN h.rows"
-    "  WHEN 9 THEN h.last WHEN -2 THEN -h.files WHEN -3 THEN -h.small WHEN -4 THEN -h.small"
-    "  WHEN -5 THEN -h.bytes WHEN -6 THEN -h.mean WHEN -7 THEN -h.vectors WHEN -8 THEN -h.rows"
-    "  WHEN -9 THEN -h.last END, CASE WHEN $3 <> -1 THEN h.parts END, h.parts DESC"
-    " LIMIT $5 OFFSET $6";
+    "    ELSE NOT coalesce(starts_with(g.parts[p.key::int], p.prefix), false) END))),"
+    " page AS (SELECT h.*, row_number() OVER (ORDER BY"
+    "   CASE $3 WHEN 2 THEN h.files WHEN 3 THEN h.small WHEN 4 THEN h.small"
+    "   WHEN 5 THEN h.bytes WHEN 6 THEN h.mean WHEN 7 THEN h.vectors WHEN 8 THEN h.rows"
+    "   WHEN 9 THEN h.last WHEN -2 THEN -h.files WHEN -3 THEN -h.small WHEN -4 THEN -h.small"
+    "   WHEN -5 THEN -h.bytes WHEN -6 THEN -h.mean WHEN -7 THEN -h.vectors WHEN -8 THEN -h.rows"
+    "   WHEN -9 THEN -h.last END, CASE WHEN $3 <> -1 THEN h.parts END, h.parts DESC) AS place"
+    "  FROM h)"
+    " SELECT p.spec_id, p.parts, p.files, p.small, p.bytes, p.small_bytes, p.mean, p.vectors,"
+    " p.rows, p.last, n.total, n.stale"
+    " FROM (SELECT (SELECT count(*) FROM h) AS total,"
+    "  (SELECT count(*) FROM g WHERE g.spec_id IS DISTINCT FROM $9) AS stale) n"
+    " LEFT JOIN page p ON p.place > $6 AND p.place - $6 <= $5"
+    " ORDER BY p.place";
+
+/* Every partition of a catalog, of a namespace ($2) or of a table ($3), those with most small files
+ * first; the last column counts all that were written under another spec than the live one. */
+static const char rank_partitions[] =
+    "WITH t AS MATERIALIZED (SELECT n.name AS namespace_name, v.name AS table_name, t.table_id,"
+    "   t.table_uuid, (SELECT max(k.spec_id) FROM hog_partition_spec s"
+    "    JOIN hog_partition_field k USING (catalog_id, table_id, spec_id)"
+    "    WHERE s.catalog_id = $1 AND s.table_id = t.table_id AND " LIVE_SPEC ") AS live_spec"
+    "  FROM hog_table_version v JOIN hog_table t USING (catalog_id, table_id)"
+    "  JOIN hog_namespace n USING (catalog_id, namespace_id)"
+    "  WHERE v.catalog_id = $1 AND " LIVE_VERSION
+    "   AND ($2 IS NULL OR n.name = $2) AND ($3 IS NULL OR v.name = $3)),"
+    " g AS (SELECT t.*, f.spec_id, f.partition_values AS parts, " GROUP_COLUMNS
+    "  FROM t JOIN hog_data_file f ON f.catalog_id = $1 AND f.table_id = t.table_id"
+    "   AND f.end_snapshot IS NULL LEFT JOIN hog_delete_file d ON d.catalog_id = f.catalog_id"
+    "   AND d.data_file_id = f.data_file_id AND " LIVE_VECTOR
+    "  GROUP BY t.namespace_name, t.table_name, t.table_id, t.table_uuid, t.live_spec, f.spec_id,"
+    "   f.partition_values),"
+    " ranked AS (SELECT g.*,"
+    "   count(*) FILTER (WHERE g.spec_id IS DISTINCT FROM g.live_spec) OVER () AS stale"
+    "  FROM g ORDER BY g.small DESC, g.files DESC, g.namespace_name COLLATE \"C\","
+    "   g.table_name COLLATE \"C\", g.spec_id, g.parts LIMIT $5)"
+    " SELECT r.namespace_name, r.table_name, r.table_uuid, r.spec_id,"
+    " (SELECT json_agg(json_build_object('field', c.name, 'value', p.value) ORDER BY p.n)"
+    "  FROM unnest(r.parts) WITH ORDINALITY AS p(value, n)"
+    "  LEFT JOIN hog_partition_field k ON k.catalog_id = $1 AND k.table_id = r.table_id"
+    "   AND k.spec_id = r.spec_id AND k.key_index = p.n - 1"
+    "  LEFT JOIN hog_column c ON c.catalog_id = $1 AND c.table_id = r.table_id"
+    "   AND c.field_id = k.source_field_id AND " LIVE_COLUMN "),"
+    " r.files, r.small, r.bytes, r.small_bytes, r.mean, r.vectors, r.stale FROM ranked r"
+    " ORDER BY r.small DESC, r.files DESC, r.namespace_name COLLATE \"C\","
+    "  r.table_name COLLATE \"C\", r.spec_id, r.parts";
 
 /* Every spec that the table ever had. */
 struct spec_field {
@@ -230,7 +273,7 @@ enum mp_code mp_route_partitions(struct mp_call *call)
     if (!code && (limit < 1 || offset < 0))
         code = mp_refuse_bad(call, "limit must be at least 1 and offset not negative");
     if (!code)
-        code = mp_table_find(call, &at, &table);
+        code = mp_table_find_head(call, &at, &table);
     if (!code)
         code = mp_table_definition(call, call->sql, at.catalog_id, at.snapshot, &table);
     if (!code)
@@ -248,14 +291,13 @@ enum mp_code mp_route_partitions(struct mp_call *call)
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         goto out;
-    rows = mp_sql_rows(call->sql, number);
+    rows = mp_sql_null(call->sql, number, 0, 2) ? 0 : mp_sql_rows(call->sql, number);
     mp_buf_add_c(out, "{\"sampled_at\":null,\"sample_started\":null");
     mp_wire_member_int(out, "sampled_snapshot_id", at.head);
     if (partitioned)
         print_spec(out, &specs, &table.partition);
-    mp_wire_member_int(out, "total", rows ? mp_sql_int(call->sql, number, 0, 10, 0) : 0);
-    mp_wire_member_int(out, "stale_spec_groups",
-                       rows ? mp_sql_int(call->sql, number, 0, 11, 0) : 0);
+    mp_wire_member_int(out, "total", mp_sql_int(call->sql, number, 0, 10, 0));
+    mp_wire_member_int(out, "stale_spec_groups", mp_sql_int(call->sql, number, 0, 11, 0));
     mp_wire_member(out, "partitions");
     mp_buf_add_byte(out, '[');
     for (uint32_t i = 0; i < rows; i++) {
@@ -343,36 +385,8 @@ enum mp_code mp_route_partition_stats(struct mp_call *call)
     if (code)
         return code;
     limit = limit > LIMIT_MAX ? LIMIT_MAX : limit;
-    number = MP_SQL(
-        call->sql,
-        "SELECT n.name, v.name, t.table_uuid, f.spec_id,"
-        " (SELECT json_agg(json_build_object('field', (SELECT c.name FROM hog_partition_field k"
-        "    JOIN hog_column c ON c.catalog_id = k.catalog_id AND c.table_id = k.table_id"
-        "    AND c.field_id = k.source_field_id AND " MP_SQL_NULL(
-            "c.end_snapshot") "    WHERE k.catalog_id = $1 AND k.table_id = t.table_id AND "
-                              "k.spec_id = f.spec_id"
-                              "    AND k.key_index = p.n - 1), 'value', p.value) ORDER BY p.n)"
-                              "  FROM unnest(f.partition_values) WITH ORDINALITY AS p(value, n)), "
-                              "count(*),"
-                              " count(*) FILTER (WHERE f.file_size_bytes < $4), "
-                              "sum(f.file_size_bytes)::bigint,"
-                              " coalesce(sum(f.file_size_bytes) FILTER (WHERE f.file_size_bytes < "
-                              "$4), 0)::bigint,"
-                              " avg(f.file_size_bytes)::bigint"
-                              " FROM hog_table_version v JOIN hog_table t USING (catalog_id, "
-                              "table_id)"
-                              " JOIN hog_namespace n USING (catalog_id, namespace_id)"
-                              " JOIN hog_data_file f USING (catalog_id, table_id)"
-                              " WHERE v.catalog_id = $1 AND " MP_SQL_NULL(
-                                  "v.end_snapshot") " AND f.end_snapshot IS NULL"
-                                                    " AND ($2 IS NULL OR n.name = $2) AND ($3 IS "
-                                                    "NULL OR v.name = $3)"
-                                                    " GROUP BY n.name, v.name, t.table_id, "
-                                                    "t.table_uuid, f.spec_id, "
-                                                    "f.partition_values"
-                                                    " ORDER BY 7 DESC, 6 DESC LIMIT $5",
-        mp_v_int(at.catalog_id), mp_v_text(namespace_name), mp_v_text(table), mp_v_int(SMALL_BYTES),
-        mp_v_int(limit + 1));
+    number = MP_SQL(call->sql, rank_partitions, mp_v_int(at.catalog_id), mp_v_text(namespace_name),
+                    mp_v_text(table), mp_v_int(SMALL_BYTES), mp_v_int(limit + 1));
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;
@@ -392,13 +406,14 @@ enum mp_code mp_route_partition_stats(struct mp_call *call)
         mp_wire_member_int(out, "total_bytes", mp_sql_int(call->sql, number, i, 7, 0));
         mp_wire_member_int(out, "small_file_bytes", mp_sql_int(call->sql, number, i, 8, 0));
         mp_wire_member_int(out, "avg_file_bytes", mp_sql_int(call->sql, number, i, 9, 0));
-        mp_wire_member_int(out, "dv_count", 0);
+        mp_wire_member_int(out, "dv_count", mp_sql_int(call->sql, number, i, 10, 0));
         mp_wire_member_int(out, "debt_score", mp_sql_int(call->sql, number, i, 6, 0));
         mp_buf_add_byte(out, '}');
     }
     mp_buf_add_byte(out, ']');
     mp_wire_member_bool(out, "truncated", rows > limit);
-    mp_wire_member_int(out, "stale_spec_groups", 0);
+    mp_wire_member_int(out, "stale_spec_groups",
+                       rows ? mp_sql_int(call->sql, number, 0, 11, 0) : 0);
     mp_wire_member_int(out, "small_file_threshold_bytes", SMALL_BYTES);
     mp_buf_add_byte(out, '}');
     return MP_OK;
