@@ -158,9 +158,9 @@ def test_what_no_other_case_asks_for(server):
         "owner": owner, "prefix": "s3://b%s/data" % catalog[9:], "file_kind": "data"})
     assert ok(server, "POST", catalog + "/uploads/renew", {"owner": owner}) == {"renewed": 1}
     assert ok(server, "POST", catalog + "/uploads/abandon", {"owner": owner, "paths": [claim["path"]]}) == {"abandoned": 1}
+    refused(server, 422, "validation", "POST", catalog + "/uploads/abandon", {"owner": owner, "paths": ["a\0"]})
     assert ok(server, "POST", catalog + "/uploads/schedule-expired") == {"scheduled": 1}
     deletes = {"idempotency_key": str(uuid.uuid4()), "read_snapshot": 4, "deletes": [
-    refused(server, 422, "validation", "POST", catalog + "/uploads/abandon", {"owner": owner, "paths": ["a\0"]})
         {"namespace": "n", "table": "t", "expected_table_uuid": made["table_uuid"], "files": []}]}
     assert ok(server, "POST", catalog + "/commit/deletes/prepared", deletes)["snapshot_id"] == 6
     definition = {"namespace": "n", "name": "w", "columns": [{"name": "a", "type": "int", "comment": "c"}],
@@ -210,26 +210,6 @@ def test_refusals_are_json_whatever_they_quote(server):
             assert status in (400, 404, 422) and isinstance(answer, dict) and answer["detail"], (path, status, answer)
 
 
-def test_bounds_are_decoded_or_refused_by_name(server):
-    def decode(status, **body):
-        got, answer = call(server, "POST", "/debug/decode-bound", body)
-        assert got == status, (body, got, answer)
-        return answer
-    assert decode(200, type="INT", value="AQAAAA==") == {"type": "int", "value": 1}
-    assert decode(200, type="decimal", value="BNI=", type_params={"precision": 9, "scale": None})["value"] == 1234
-    assert decode(200, type="binary", value="A" * 1364 + "AA==")["type"] == "binary"  # 1024 bytes
-    for bad in (dict(type="decimal", value="BNI=", type_params={"scale": 39}),
-                dict(type="decimal", value="BNI=", type_params={"scale": -1}),
-                dict(type="decimal", value="BNI=", type_params={"scale": "2"}),
-                dict(type="decimal", value="BNI=", type_params={"precision": 5, "scale": 6}),
-                dict(type="int", value="AQ=="), dict(type="int", value="!"), dict(type="double", value="AAAAAAAA+H8="),
-                dict(type="string", value="/w=="), dict(type="list", value="AQ=="), dict(type="variant", value="AQ=="),
-                dict(type="timetz", value="AQ=="), dict(type="binary", value="A" * 1364 + "AAA=")):
-        assert decode(422, **bad)["detail"]
-    for bad in (dict(type="int"), dict(value="AQ=="), dict(type="int", value=1), dict(type="int", value="AQ==", more=1)):
-        decode(400, **bad)
-
-
 def test_numbers_at_the_end_of_their_range(server):
     """Sums that do not fit are refused, and one catalog's do not spoil what others ask."""
     catalog, table, _ = lake(server)
@@ -252,6 +232,92 @@ def test_numbers_at_the_end_of_their_range(server):
     ok(server, "PATCH", catalog + "/options", {"snapshot_retention_seconds": most})
     assert ok(server, "POST", catalog + "/maintenance/expire")["snapshots_expired"] == 0
     ok(server, "POST", catalog + "/maintenance/cleanup")
+
+
+def test_bounds_are_decoded_or_refused_by_name(server):
+    def decode(status, **body):
+        got, answer = call(server, "POST", "/debug/decode-bound", body)
+        assert got == status, (body, got, answer)
+        return answer
+    assert decode(200, type="INT", value="AQAAAA==") == {"type": "int", "value": 1}
+    assert decode(200, type="decimal", value="BNI=", type_params={"precision": 9, "scale": None})["value"] == 1234
+    assert decode(200, type="binary", value="A" * 1364 + "AA==")["type"] == "binary"  # 1024 bytes
+    for bad in (dict(type="decimal", value="BNI=", type_params={"scale": 39}),
+                dict(type="decimal", value="BNI=", type_params={"scale": -1}),
+                dict(type="decimal", value="BNI=", type_params={"scale": "2"}),
+                dict(type="decimal", value="BNI=", type_params={"precision": 5, "scale": 6}),
+                dict(type="int", value="AQ=="), dict(type="int", value="!"), dict(type="double", value="AAAAAAAA+H8="),
+                dict(type="string", value="/w=="), dict(type="list", value="AQ=="), dict(type="variant", value="AQ=="),
+                dict(type="timetz", value="AQ=="), dict(type="binary", value="A" * 1364 + "AAA=")):
+        assert decode(422, **bad)["detail"]
+    for bad in (dict(type="int"), dict(value="AQ=="), dict(type="int", value=1), dict(type="int", value="AQ==", more=1)):
+        decode(400, **bad)
+
+
+def test_database_health_finds_what_has_to_be_done(_):
+    with services.postgres(fsync="on") as own:
+        own.create_database("hoglake")
+        own.create_database("plain")
+        own.query("hoglake", "CREATE ROLE plain LOGIN")
+        own.query("hoglake", "ALTER DATABASE plain OWNER TO plain")
+        with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % own.port) as server:
+            health = lambda: ok(server, "GET", "/database/health")
+            found = lambda: [(f["kind"], f["object"]) for f in health()["findings"]]
+            calm = health()
+            assert calm["findings"] == calm["blind_spots"] == calm["replication_slots"] == [], calm
+            assert calm["server"]["fsync"] == "on" and calm["activity"]["connections_max"] == 200, calm
+            index = [i for i in calm["indexes"] if i["name"] == "hog_data_file_path"][0]
+            assert index["table"] == "hog_data_file" and index["valid"] and index["size_bytes"] == 8192, index
+            assert {i["table"] for i in calm["indexes"]} == {t["name"] for t in calm["tables"]}
+            idle = own.connect("hoglake")
+            idle.autocommit = False
+            idle.cursor().execute("SELECT 1")
+            began = time.monotonic()
+            own.query("hoglake", "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'hog_data_file_path'::regclass")
+            assert found() == [("invalid_index", "hog_data_file_path")], found()
+            own.query("hoglake", "UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'hog_data_file_path'::regclass")
+            own.query("hoglake", "SELECT pg_create_physical_replication_slot('left_behind', true)")
+            lake(server)
+            assert found() == [("inactive_replication_slot", "left_behind")], found()
+            slot = health()["replication_slots"][0]
+            assert (slot["name"], slot["type"], slot["active"]) == ("left_behind", "physical", False), slot
+            assert slot["retained_wal_bytes"] > 0, slot
+            own.query("hoglake", "SELECT pg_drop_replication_slot('left_behind')")
+            with hoglaked.started("postgresql://127.0.0.1:%d/plain" % own.port, HOGLAKE_DB_USER="plain") as blind:
+                lake(blind)
+                assert ok(blind, "GET", "/database/health")["blind_spots"] == []
+                other = own.connect("plain")
+                own.query("plain", "REVOKE SELECT ON pg_replication_slots FROM PUBLIC")
+                seen = ok(blind, "GET", "/database/health")
+                assert seen["blind_spots"] == ["activity", "replication_slots"], seen
+                assert seen["replication_slots"] == seen["findings"] == [] and seen["indexes"], seen
+                own.query("plain", "GRANT pg_monitor TO plain")
+                assert ok(blind, "GET", "/database/health")["blind_spots"] == ["replication_slots"]
+                other.close()
+            services.wait_until(found, 90, "the open transaction is found", 1)
+            assert time.monotonic() - began > 60
+            assert found() == [("idle_in_transaction", str(idle.info.backend_pid))], found()
+            idle.close()
+
+
+def test_database_health_finds_old_transaction_ids(_):
+    """A cluster that was told to go on far ahead, and one that does not wait for its disk."""
+    far = 1200000000
+    with services.postgres() as own:
+        own.create_database("hoglake")
+        own.stop()
+        segment = os.path.join(own.data, "pg_xact", "%04X" % (far // (32 * 8192 * 4)))
+        with open(segment, "wb") as zeros:
+            zeros.write(bytes(32 * 8192))
+        if own.user:
+            shutil.chown(segment, own.user)
+        subprocess.run([services._postgres_binary("pg_resetwal"), "-x", str(far), "-D", own.data], user=own.user,
+                       check=True, capture_output=True, cwd=own.directory, env={"PATH": "/usr/bin:/bin"})
+        own.start()
+        with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % own.port) as server:
+            seen = ok(server, "GET", "/database/health")
+            assert [f["kind"] for f in seen["findings"]] == ["transaction_id_age", "fsync_off"], seen["findings"]
+            assert seen["server"]["transaction_id_age"] > 10 ** 9 and seen["server"]["fsync"] == "off"
 
 
 def test_docs_list_every_setting(_):
@@ -489,10 +555,56 @@ def test_partitions_are_listed_filtered_and_decoded(server):
     assert {"field": "s.k", "raw": 'a"b', "decoded": 'a"b'} in [v for values in raw for v in values], raw
     assert listed("?filter=2:a")[1] == sorted(want[:2]) and listed("?filter=2:a&filter=3:7")[1] == [want[1]]
     assert listed("?filter=2:")[1] == [want[2]] and listed("?filter=0:207&limit=1")[0]["total"] == 2
+    behind = listed("?offset=7")  # behind the last page, and a filter that nothing passes
+    assert (behind[0]["total"], behind[0]["stale_spec_groups"], behind[1]) == (7, 3, []), behind
+    assert listed("?offset=%d&limit=1000" % (2 ** 63 - 1))[0]["total"] == 7
+    nothing = listed("?filter=2:zz")[0]
+    assert (nothing["total"], nothing["stale_spec_groups"]) == (0, 3), nothing
+    assert listed("?sort=rows&limit=3&offset=2")[1] + listed("?sort=rows&limit=3&offset=5")[1] == listed("?sort=rows")[1][2:]
     refused(server, 422, "validation", "GET", table + "/partitions?filter=4:x")
     refused(server, 400, "bad_request", "GET", table + "/partitions?filter=x:1")
     report = ok(server, "GET", catalog + "/stats/partitions?namespace=n")["partitions"]
     assert {"field": "k", "value": "abc"} in [v for p in report for v in p["partition_values"]], report
+
+
+def test_partition_report_counts_vectors_and_stale_groups(server):
+    catalog, table, _ = lake(server)
+    ok(server, "POST", catalog + "/namespaces", {"name": "m"})
+    ok(server, "POST", catalog + "/namespaces/m/tables", {"name": "u", "columns": [{"name": "a", "type": "int"}]})
+    ok(server, "POST", catalog + "/commit", {"appends": [{"namespace": "m", "table": "u", "files": [
+        file(catalog, file_size_bytes=2 ** 30), file(catalog)]}]})
+    ok(server, "POST", catalog + "/commit", append(catalog, file(catalog)))
+    def spec(*fields):
+        ok(server, "POST", table + "/alter", {"ops": [{"op": "set_partition_spec", "fields": [
+            {"source_field_id": f, "transform": "identity"} for f in fields]}]})
+    def report(query=""):
+        got = ok(server, "GET", catalog + "/stats/partitions" + query)
+        return got["stale_spec_groups"], got["truncated"], [
+            (p["table"], [v["value"] for v in p["partition_values"]], p["file_count"], p["small_file_count"],
+             p["dv_count"], p["debt_score"]) for p in got["partitions"]]
+    assert report() == (0, False, [("u", [], 2, 1, 0, 1), ("t", [], 1, 1, 0, 1)]), report()
+    spec(1)
+    head = ok(server, "GET", catalog)["head_snapshot_id"]
+    files = [file(catalog, partition_values=[v]) for v in ("a", "a", "a", "b", None)]
+    ok(server, "POST", catalog + "/commit", append(catalog, *files, read_snapshot=head))
+    ids = {f["path"]: f["data_file_id"] for f in ok(server, "GET", table + "/files")}
+    for count in (3, 4):  # the second takes the place of the first
+        ok(server, "POST", catalog + "/commit", {"read_snapshot": ok(server, "GET", catalog)["head_snapshot_id"],
+            "deletes": [{"namespace": "n", "table": "t", "files": [
+                {"data_file_id": ids[f["path"]], "path": f["path"] + ".%d.puffin" % count, "delete_count": count,
+                 "file_size_bytes": 9} for f in (files[0], files[1], files[3])]}]})
+    a, b, none, old, u = (("t", ["a"], 3, 3, 2, 3), ("t", ["b"], 1, 1, 1, 1), ("t", [None], 1, 1, 0, 1),
+                          ("t", [], 1, 1, 0, 1), ("u", [], 2, 1, 0, 1))
+    assert report() == (1, False, [a, u, b, none, old]), report()
+    assert report("?limit=1") == (1, True, [a]) and report("?namespace=m") == (0, False, [u])
+    assert report("?namespace=n&table=t&limit=4") == (1, False, [a, b, none, old])
+    assert report("?namespace=m&table=t") == (0, False, [])
+    spec(2)
+    assert report()[0] == 4 and report("?namespace=n")[0] == 4 and report("?namespace=m")[0] == 0
+    spec()  # of files without a partition now none is stale
+    assert report()[0] == 3 and ok(server, "GET", table + "/partitions")["stale_spec_groups"] == 3
+    refused(server, 422, "validation", "GET", catalog + "/stats/partitions?table=t")
+    refused(server, 404, "not_found", "GET", "/catalogs/nope/stats/partitions")
 
 
 def test_files_tell_the_bounds_of_the_order(server):
@@ -556,58 +668,12 @@ def test_truncate_is_a_barrier(server):
     assert ok(server, "GET", table + "/files") == []
     refused(server, 409, "reconciliation_required", "GET", table + "/changes?from_snapshot=3")
     assert ok(server, "GET", table + "/changes?from_snapshot=4")["files"] == []
-    behind = listed("?offset=7")  # behind the last page, and a filter that nothing passes
-    assert (behind[0]["total"], behind[0]["stale_spec_groups"], behind[1]) == (7, 3, []), behind
-    assert listed("?offset=%d&limit=1000" % (2 ** 63 - 1))[0]["total"] == 7
-    nothing = listed("?filter=2:zz")[0]
-    assert (nothing["total"], nothing["stale_spec_groups"]) == (0, 3), nothing
-    assert listed("?sort=rows&limit=3&offset=2")[1] + listed("?sort=rows&limit=3&offset=5")[1] == listed("?sort=rows")[1][2:]
     ok(server, "POST", catalog + "/commit", append(catalog))
     assert ok(server, "GET", table + "/files")[0]["row_id_start"] == 10
     assert ok(server, "GET", table)["record_count"] == 10
 
 
 def test_time_travel_and_snapshots(server):
-def test_partition_report_counts_vectors_and_stale_groups(server):
-    catalog, table, _ = lake(server)
-    ok(server, "POST", catalog + "/namespaces", {"name": "m"})
-    ok(server, "POST", catalog + "/namespaces/m/tables", {"name": "u", "columns": [{"name": "a", "type": "int"}]})
-    ok(server, "POST", catalog + "/commit", {"appends": [{"namespace": "m", "table": "u", "files": [
-        file(catalog, file_size_bytes=2 ** 30), file(catalog)]}]})
-    ok(server, "POST", catalog + "/commit", append(catalog, file(catalog)))
-    def spec(*fields):
-        ok(server, "POST", table + "/alter", {"ops": [{"op": "set_partition_spec", "fields": [
-            {"source_field_id": f, "transform": "identity"} for f in fields]}]})
-    def report(query=""):
-        got = ok(server, "GET", catalog + "/stats/partitions" + query)
-        return got["stale_spec_groups"], got["truncated"], [
-            (p["table"], [v["value"] for v in p["partition_values"]], p["file_count"], p["small_file_count"],
-             p["dv_count"], p["debt_score"]) for p in got["partitions"]]
-    assert report() == (0, False, [("u", [], 2, 1, 0, 1), ("t", [], 1, 1, 0, 1)]), report()
-    spec(1)
-    head = ok(server, "GET", catalog)["head_snapshot_id"]
-    files = [file(catalog, partition_values=[v]) for v in ("a", "a", "a", "b", None)]
-    ok(server, "POST", catalog + "/commit", append(catalog, *files, read_snapshot=head))
-    ids = {f["path"]: f["data_file_id"] for f in ok(server, "GET", table + "/files")}
-    for count in (3, 4):  # the second takes the place of the first
-        ok(server, "POST", catalog + "/commit", {"read_snapshot": ok(server, "GET", catalog)["head_snapshot_id"],
-            "deletes": [{"namespace": "n", "table": "t", "files": [
-                {"data_file_id": ids[f["path"]], "path": f["path"] + ".%d.puffin" % count, "delete_count": count,
-                 "file_size_bytes": 9} for f in (files[0], files[1], files[3])]}]})
-    a, b, none, old, u = (("t", ["a"], 3, 3, 2, 3), ("t", ["b"], 1, 1, 1, 1), ("t", [None], 1, 1, 0, 1),
-                          ("t", [], 1, 1, 0, 1), ("u", [], 2, 1, 0, 1))
-    assert report() == (1, False, [a, u, b, none, old]), report()
-    assert report("?limit=1") == (1, True, [a]) and report("?namespace=m") == (0, False, [u])
-    assert report("?namespace=n&table=t&limit=4") == (1, False, [a, b, none, old])
-    assert report("?namespace=m&table=t") == (0, False, [])
-    spec(2)
-    assert report()[0] == 4 and report("?namespace=n")[0] == 4 and report("?namespace=m")[0] == 0
-    spec()  # of files without a partition now none is stale
-    assert report()[0] == 3 and ok(server, "GET", table + "/partitions")["stale_spec_groups"] == 3
-    refused(server, 422, "validation", "GET", catalog + "/stats/partitions?table=t")
-    refused(server, 404, "not_found", "GET", "/catalogs/nope/stats/partitions")
-
-
     catalog, table, _ = lake(server)
     for _ in range(5):
         ok(server, "POST", catalog + "/commit", append(catalog))
@@ -684,6 +750,15 @@ def test_two_phase_creation(server):
     refused(server, 409, "commit_conflict", "PUT", op + "/partitioned", definition("q", **keys))
     refused(server, 422, "validation", "PUT", base + str(uuid.uuid4()), definition("p", **keys))
     refused(server, 422, "validation", "PUT", base + str(uuid.uuid4()) + "/sorted", definition("p", **keys))
+    for same in (dict(sort_fields=[]), dict(comment=None, properties=None, replacement=None), dict(author=None),
+                 dict(columns=[{"type": "long", "nullable": True, "comment": None, "name": "a"}])):
+        assert ok(server, "PUT", op + "/partitioned", dict(definition("p", **keys), **same)) == made
+    refused(server, 409, "commit_conflict", "PUT", op + "/partitioned", definition("p", author="a", **keys))
+    commented = definition("p", columns=[{"name": "a", "type": "struct", "children": [
+        {"name": "b", "type": "int", "comment": "c"}]}])
+    refused(server, 422, "validation", "PUT", "/catalogs/nope/table-creations/" + str(uuid.uuid4()), commented)
+    kept = definition("k", columns=[{"name": "a", "type": "int", "type_params": {"nullable": True, "x": None}}])
+    assert ok(server, "PUT", base + str(uuid.uuid4()), kept)["columns"][0]["type_params"] == {"nullable": True, "x": None}
     one = {"path": made["write_path"] + "x.parquet", "record_count": 3, "file_size_bytes": 100,
            "partition_values": ["1"]}
     refused(server, 422, "validation", "POST", op + "/commit", {"files": [one]})
@@ -691,6 +766,7 @@ def test_two_phase_creation(server):
     done = ok(server, "POST", op + "/commit", {"files": [one]})
     assert done["state"] == "committed" and done["snapshot_id"] == 3, done
     assert ok(server, "POST", op + "/commit", {"files": [one]}) == done
+    assert ok(server, "POST", op + "/commit", {"files": [dict(one, column_stats=None)]}) == done
     refused(server, 409, "commit_conflict", "POST", op + "/commit", {"files": []})
     live = ok(server, "GET", catalog + "/namespaces/n/tables/p")
     assert live["partition_spec"]["spec_id"] == 1 and live["record_count"] == 3
@@ -797,15 +873,6 @@ def check_history(server, catalog, table, rows):
         ids += [s["snapshot_id"] for s in page["snapshots"]]
         if not page["has_more"]:
             break
-    for same in (dict(sort_fields=[]), dict(comment=None, properties=None, replacement=None), dict(author=None),
-                 dict(columns=[{"type": "long", "nullable": True, "comment": None, "name": "a"}])):
-        assert ok(server, "PUT", op + "/partitioned", dict(definition("p", **keys), **same)) == made
-    refused(server, 409, "commit_conflict", "PUT", op + "/partitioned", definition("p", author="a", **keys))
-    commented = definition("p", columns=[{"name": "a", "type": "struct", "children": [
-        {"name": "b", "type": "int", "comment": "c"}]}])
-    refused(server, 422, "validation", "PUT", "/catalogs/nope/table-creations/" + str(uuid.uuid4()), commented)
-    kept = definition("k", columns=[{"name": "a", "type": "int", "type_params": {"nullable": True, "x": None}}])
-    assert ok(server, "PUT", base + str(uuid.uuid4()), kept)["columns"][0]["type_params"] == {"nullable": True, "x": None}
         after = ids[-1]
     assert ids == list(range(head + 1)), "snapshot ids have a gap"
     files = sorted(ok(server, "GET", table + "/files"), key=lambda f: f["row_id_start"])
@@ -813,7 +880,6 @@ def check_history(server, catalog, table, rows):
     for f in files:
         assert f["row_id_start"] == at, (f, at)
         at += f["record_count"]
-    assert ok(server, "POST", op + "/commit", {"files": [dict(one, column_stats=None)]}) == done
     assert len({f["path"] for f in files}) == len(files), "a commit is in twice"
     live = ok(server, "GET", table)
     assert (live["record_count"], live["file_count"]) == (at, len(files))

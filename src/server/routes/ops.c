@@ -70,54 +70,6 @@ enum mp_code mp_route_info(struct mp_call *call)
     return MP_OK;
 }
 
-enum mp_code mp_route_database_health(struct mp_call *call)
-{
-    uint32_t server, locks, tables;
-    struct mp_buf *out = &call->out;
-    enum mp_code code = mp_call_sql(call);
-
-    if (code)
-        return code;
-    size_t at;
-    server = mp_sql_say(call->sql, "SELECT current_setting('server_version'),"
-                                   " pg_database_size(current_database()),"
-                                   " (SELECT count(*) FROM pg_stat_activity"
-                                   " WHERE datname = current_database()),"
-                                   " current_setting('synchronous_commit')");
-    locks = mp_sql_say(call->sql, "SELECT count(*) FILTER (WHERE granted),"
-                                  " count(*) FILTER (WHERE NOT granted) FROM pg_locks"
-                                  " WHERE locktype = 'advisory'");
-    tables = mp_sql_say(call->sql, "SELECT relname, n_live_tup, n_dead_tup FROM"
-                                   " pg_stat_user_tables WHERE relname LIKE 'hog\\_%'"
-                                   " ORDER BY relname");
-    code = mp_sql_sync(call->sql, &call->err);
-    if (code)
-        return code;
-    if (mp_column_params_check(&column, type, true, "value", &err))
-        return mp_refuse_invalid(call, "%s", err.text);
-    mp_buf_add_c(out, "{\"server\":{");
-    mp_wire_member_text(out, "version", mp_sql_cell(call->sql, server, 0, 0));
-    mp_wire_member_int(out, "size_bytes", mp_sql_int(call->sql, server, 0, 1, 0));
-    mp_wire_member_text(out, "synchronous_commit", mp_sql_cell(call->sql, server, 0, 3));
-    mp_buf_add_c(out, "},\"activity\":{");
-    mp_wire_member_int(out, "connections", mp_sql_int(call->sql, server, 0, 2, 0));
-    mp_buf_add_c(out, "},\"commit_locks\":{");
-    mp_wire_member_int(out, "held", mp_sql_int(call->sql, locks, 0, 0, 0));
-    mp_wire_member_int(out, "waiting", mp_sql_int(call->sql, locks, 0, 1, 0));
-    at = call->out.size;
-    mp_buf_add_c(out, "},\"replication_slots\":[],\"tables\":[");
-    for (uint32_t i = 0; i < mp_sql_rows(call->sql, tables); i++) {
-        mp_buf_add_c(out, i ? ",{" : "{");
-        mp_wire_member_text(out, "name", mp_sql_cell(call->sql, tables, i, 0));
-        mp_wire_member_int(out, "live_rows", mp_sql_int(call->sql, tables, i, 1, 0));
-        mp_wire_member_int(out, "dead_rows", mp_sql_int(call->sql, tables, i, 2, 0));
-        mp_buf_add_byte(out, '}');
-    }
-    mp_buf_add_c(out, "],\"indexes\":[],\"findings\":[],\"blind_spots\":"
-                      "[\"replication_slots\",\"indexes\"]}");
-    return MP_OK;
-}
-
 enum mp_code mp_route_decode_bound(struct mp_call *call)
 {
     static const char *const known[] = {"type", "value", "type_params", NULL};
@@ -126,6 +78,7 @@ enum mp_code mp_route_decode_bound(struct mp_call *call)
     struct mp_str value = {NULL, 0}, bytes;
     struct mp_err err;
     enum mp_hog_type type;
+    size_t at;
     enum mp_code code;
 
     if (mp_wire_object(&reader, call->body, "the request", known)) {
@@ -140,6 +93,8 @@ enum mp_code mp_route_decode_bound(struct mp_call *call)
         return mp_refuse_invalid(call, "%s", err.text);
     if (mp_hog_types[type].bound == MP_HOG_BOUND_NONE)
         return mp_refuse_invalid(call, "type %s has no bounds", mp_hog_types[type].name);
+    if (mp_column_params_check(&column, type, true, "value", &err))
+        return mp_refuse_invalid(call, "%s", err.text);
     if (!mp_base64_read(&call->arena, value, &bytes))
         return mp_refuse_invalid(call, "value is no base64");
     if (bytes.size > 1024)
@@ -149,7 +104,10 @@ enum mp_code mp_route_decode_bound(struct mp_call *call)
     mp_buf_add_byte(&call->out, '{');
     mp_wire_member_text(&call->out, "type", mp_str_c(mp_hog_types[type].name));
     mp_wire_member(&call->out, "value");
+    at = call->out.size;
     mp_hog_bound_print(&call->out, type, mp_column_scale(&column), bytes);
+    if (mp_str_eq(mp_str_n(call->out.data + at, call->out.size - at), MP_STR("null")))
+        return mp_refuse_invalid(call, "value cannot be decoded as a %s", mp_hog_types[type].name);
     mp_buf_add_byte(&call->out, '}');
     return MP_OK;
 }
