@@ -244,12 +244,8 @@ static enum mp_code promote_column(struct mp_call *call, const json_t *op, struc
         return mp_refuse_invalid(call, "column %s cannot be promoted from %s to %s", place.path,
                                  mp_hog_types[place.type].name, mp_hog_types[to].name);
     place.column->type = mp_str_c(mp_hog_types[to].name);
-    if (ret->promoted_count == sizeof(ret->promoted) / sizeof(*ret->promoted))
-        return mp_refuse_invalid(call, "one request promotes at most %u columns",
-                                 ret->promoted_count);
-    ret->promoted[ret->promoted_count].field_id = place.column->field_id;
-    ret->promoted[ret->promoted_count].from = place.type;
-    ret->promoted[ret->promoted_count++].to = to;
+    ret->promoted[ret->promoted_count++] =
+        (struct mp_alter_promotion){place.column->field_id, place.type, to};
     return MP_OK;
 }
 
@@ -381,7 +377,9 @@ enum mp_code mp_alter_apply(struct mp_call *call, const json_t *ops, struct mp_t
 {
     enum mp_code code = MP_OK;
 
-    *ret = (struct mp_alter_effects){0};
+    *ret = (struct mp_alter_effects){
+        .promoted = mp_arena_take(&call->arena, json_array_size(ops) * sizeof(*ret->promoted)),
+    };
     for (size_t i = 0; i < json_array_size(ops) && !code; i++)
         code = apply_one(call, json_array_get(ops, i), table, ret);
     return code;

@@ -61,15 +61,17 @@ void mp_table_drop_send(struct mp_tx *tx, int64_t table_id, int64_t snapshot);
 
 struct mp_wire_table mp_table_wire(const struct mp_table *table, int64_t read_snapshot);
 
+struct mp_alter_promotion {
+    int64_t field_id;
+    enum mp_hog_type from, to;
+};
+
 /* Runs alter operations on the table in memory (server/alter.c): 400 and 422. What has to happen
  * outside the definition is noted. */
 struct mp_alter_effects {
-    bool adds_or_renames;   /* columns: refused while files lack field ids */
-    struct mp_str new_name; /* data NULL: not renamed */
-    struct {
-        int64_t field_id;
-        enum mp_hog_type from, to;
-    } promoted[64];
+    bool adds_or_renames;                /* columns: refused while files lack field ids */
+    struct mp_str new_name;              /* data NULL: not renamed */
+    struct mp_alter_promotion *promoted; /* in their order */
     uint32_t promoted_count;
 };
 enum mp_code mp_alter_shape(struct mp_call *call, const json_t *ops);

@@ -485,6 +485,16 @@ def test_promotion_widens_stored_bounds(server):
     ok(server, "POST", table + "/alter", {"ops": [{"op": "promote_column", "name": "a", "to": "long"}]})
     stats = ok(server, "GET", table + "/scan?include=column_stats")[0]["data_file"]["column_stats"][0]
     assert (stats["lower_bound"], stats["upper_bound"]) == (-1, 1)
+    catalog, table, _ = lake(server, [{"name": "a", "type": "int8"}] + [
+        {"name": "f%d" % i, "type": "float"} for i in range(200)])
+    ok(server, "POST", catalog + "/commit", append(catalog, file(catalog, column_stats=[
+        {"field_id": 1, "value_count": 2, "null_count": 0, "lower_bound": "gP///w==", "upper_bound": "AQAAAA=="},
+        {"field_id": 201, "value_count": 2, "null_count": 0, "lower_bound": "AAAgwA==", "upper_bound": "AAAgQA=="}])))
+    ok(server, "POST", table + "/alter", {"ops": [
+        {"op": "promote_column", "name": "a", "to": t} for t in ("int16", "int", "long")] + [
+        {"op": "promote_column", "name": "f%d" % i, "to": "double"} for i in range(200)]})
+    stats = ok(server, "GET", table + "/scan?include=column_stats")[0]["data_file"]["column_stats"]
+    assert [(s["field_id"], s["lower_bound"], s["upper_bound"]) for s in stats] == [(1, -128, 1), (201, -2.5, 2.5)]
 
 
 def test_conflict_window(server):

@@ -303,19 +303,19 @@ static struct mp_str promoted_bound(struct mp_call *call, const char *text, enum
 }
 
 /* Widens the bounds of one field in one file's statistics; false: nothing to do. */
-static bool promote_stats(struct mp_call *call, json_t *stats, int64_t field_id,
-                          enum mp_hog_type from, enum mp_hog_type to)
+static bool promote_stats(struct mp_call *call, json_t *stats,
+                          const struct mp_alter_promotion *promotion)
 {
     bool changed = false;
 
     for (size_t i = 0; i < json_array_size(stats); i++) {
         json_t *row = json_array_get(stats, i);
 
-        if (json_integer_value(json_array_get(row, 0)) != field_id)
+        if (json_integer_value(json_array_get(row, 0)) != promotion->field_id)
             continue;
         for (size_t bound = 5; bound <= 6; bound++) {
-            struct mp_str wide =
-                promoted_bound(call, json_string_value(json_array_get(row, bound)), from, to);
+            struct mp_str wide = promoted_bound(call, json_string_value(json_array_get(row, bound)),
+                                                promotion->from, promotion->to);
 
             if (!wide.data)
                 continue;
@@ -326,17 +326,24 @@ static bool promote_stats(struct mp_call *call, json_t *stats, int64_t field_id,
     return changed;
 }
 
+static bool changes_bounds(const struct mp_alter_effects *effects)
+{
+    for (uint32_t i = 0; i < effects->promoted_count; i++)
+        if (mp_hog_types[effects->promoted[i].from].bound !=
+            mp_hog_types[effects->promoted[i].to].bound)
+            return true;
+    return false;
+}
+
 /* Bounds are kept in the encoding of the column's type, so a promotion rewrites them. */
-static enum mp_code rewrite_bounds(struct mp_tx *tx, int64_t table_id, int64_t field_id,
-                                   enum mp_hog_type from, enum mp_hog_type to)
+static enum mp_code rewrite_bounds(struct mp_tx *tx, int64_t table_id,
+                                   const struct mp_alter_effects *effects)
 {
     enum { PAGE = 2000 };
     int64_t last = 0;
-    uint32_t rows = PAGE;
+    uint32_t rows = changes_bounds(effects) ? PAGE : 0;
     enum mp_code code = MP_OK;
 
-    if (mp_hog_types[from].bound == mp_hog_types[to].bound)
-        return MP_OK;
     while (rows == PAGE && !code) {
         struct mp_sql_array ids, texts;
         uint32_t number =
@@ -356,9 +363,12 @@ static enum mp_code rewrite_bounds(struct mp_tx *tx, int64_t table_id, int64_t f
             struct mp_str text = mp_sql_cell(tx->sql, number, i, 1);
             json_t *stats = json_loadb(text.data, text.size, 0, NULL);
             char *printed = NULL;
+            bool changed = false;
 
             last = mp_sql_int(tx->sql, number, i, 0, 0);
-            if (stats && promote_stats(tx->call, stats, field_id, from, to))
+            for (uint32_t k = 0; k < effects->promoted_count && stats; k++)
+                changed |= promote_stats(tx->call, stats, &effects->promoted[k]);
+            if (changed)
                 printed = json_dumps(stats, JSON_COMPACT);
             if (printed) {
                 mp_sql_array_int(&ids, last);
@@ -402,9 +412,8 @@ static enum mp_code alter_work(struct mp_tx *tx, void *context)
     code = mp_alter_apply(call, alter->ops, &alter->after, &effects);
     if (!code)
         code = check_effects(tx, &effects, &before);
-    for (uint32_t i = 0; i < effects.promoted_count && !code; i++)
-        code = rewrite_bounds(tx, before.table_id, effects.promoted[i].field_id,
-                              effects.promoted[i].from, effects.promoted[i].to);
+    if (!code)
+        code = rewrite_bounds(tx, before.table_id, &effects);
     if (code)
         return code;
     alter->snapshot = mp_tx_snapshot(tx, true, alter->by.author, alter->by.message);
