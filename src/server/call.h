@@ -16,7 +16,7 @@
 
 struct mp_server;
 
-enum { MP_CALL_PARTS_MAX = 6 };
+enum { MP_CALL_PARTS_MAX = 6, MP_REQUEST_ID_TEXT = 130 };
 
 struct mp_query {
     struct mp_str name, value; /* decoded, no NUL */
@@ -42,7 +42,7 @@ struct mp_call {
     unsigned status; /* 200 unless set */
     const char *content_type;
     struct mp_buf out;
-    char request_id[130];
+    char request_id[MP_REQUEST_ID_TEXT];
     bool manual; /* a background run's own call: no request behind it */
 };
 

@@ -47,7 +47,9 @@ static void refuse_fault(struct mp_call *call, enum mp_code code)
 
 /* --- before the handler --- */
 
-static void take_request_id(struct mp_call *call, const struct mp_http_request *http)
+/* The client's, or a new one. */
+static void request_id(const struct mp_server *server, const struct mp_http_request *http,
+                       char ret[MP_REQUEST_ID_TEXT])
 {
     struct mp_str given = mp_http_request_header(http, "X-Request-Id");
     bool good = given.size >= 1 && given.size <= 128;
@@ -55,9 +57,9 @@ static void take_request_id(struct mp_call *call, const struct mp_http_request *
     for (size_t i = 0; good && i < given.size; i++)
         good = isalnum((unsigned char)given.data[i]) || strchr("._-", given.data[i]);
     if (good)
-        snprintf(call->request_id, sizeof(call->request_id), "%.*s", MP_STR_ARG(given));
+        snprintf(ret, MP_REQUEST_ID_TEXT, "%.*s", MP_STR_ARG(given));
     else
-        mp_uuid4(call->server->env, call->request_id);
+        mp_uuid4(server->env, ret);
 }
 
 static enum mp_code check_token(struct mp_call *call)
@@ -160,7 +162,7 @@ static void handle(void *self, const struct mp_http_request *http, struct mp_htt
 
     mp_call_init(&call, server);
     call.http = http;
-    take_request_id(&call, http);
+    request_id(server, http, call.request_id);
     code = run(&call);
     if (code && code != MP_REFUSED)
         refuse_fault(&call, code);
@@ -203,8 +205,10 @@ static void refuse(void *self, const struct mp_http_request *http, struct mp_htt
     struct mp_wire_error error = {.error = MP_STR("commit_queue_timeout"),
                                   .detail = MP_STR("the server is full, or stops; nothing was "
                                                    "done; send the same request again")};
+    char id[MP_REQUEST_ID_TEXT];
 
-    (void)http;
+    request_id(server, http, id);
+    mp_http_response_header(ret, "X-Request-Id", id);
     if (ret->status == 413)
         error = (struct mp_wire_error){.error = MP_STR("bad_request"),
                                        .detail = MP_STR("the body is too large")};

@@ -1119,6 +1119,9 @@ def test_token_and_limits(_):
         assert call(server, "GET", "/catalogs", headers={"Authorization": "Bearer s3cret"})[0] == 200
         status, answer = call(server, "POST", "/catalogs", raw=b" " * 3000)
         assert (status, answer["error"]) == (413, "bad_request")
+        status, _, headers = hoglaked.request(server.url + "/v1/catalogs", "POST", raw=b" " * 3000,
+                                              headers={"X-Request-Id": "mine"})
+        assert (status, headers["X-Request-Id"]) == (413, "mine")
         assert "s3cret" not in server.process.log()
 
 
