@@ -254,72 +254,6 @@ def test_bounds_are_decoded_or_refused_by_name(server):
         decode(400, **bad)
 
 
-def test_database_health_finds_what_has_to_be_done(_):
-    with services.postgres(fsync="on") as own:
-        own.create_database("hoglake")
-        own.create_database("plain")
-        own.query("hoglake", "CREATE ROLE plain LOGIN")
-        own.query("hoglake", "ALTER DATABASE plain OWNER TO plain")
-        with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % own.port) as server:
-            health = lambda: ok(server, "GET", "/database/health")
-            found = lambda: [(f["kind"], f["object"]) for f in health()["findings"]]
-            calm = health()
-            assert calm["findings"] == calm["blind_spots"] == calm["replication_slots"] == [], calm
-            assert calm["server"]["fsync"] == "on" and calm["activity"]["connections_max"] == 200, calm
-            index = [i for i in calm["indexes"] if i["name"] == "hog_data_file_path"][0]
-            assert index["table"] == "hog_data_file" and index["valid"] and index["size_bytes"] == 8192, index
-            assert {i["table"] for i in calm["indexes"]} == {t["name"] for t in calm["tables"]}
-            idle = own.connect("hoglake")
-            idle.autocommit = False
-            idle.cursor().execute("SELECT 1")
-            began = time.monotonic()
-            own.query("hoglake", "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'hog_data_file_path'::regclass")
-            assert found() == [("invalid_index", "hog_data_file_path")], found()
-            own.query("hoglake", "UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'hog_data_file_path'::regclass")
-            own.query("hoglake", "SELECT pg_create_physical_replication_slot('left_behind', true)")
-            lake(server)
-            assert found() == [("inactive_replication_slot", "left_behind")], found()
-            slot = health()["replication_slots"][0]
-            assert (slot["name"], slot["type"], slot["active"]) == ("left_behind", "physical", False), slot
-            assert slot["retained_wal_bytes"] > 0, slot
-            own.query("hoglake", "SELECT pg_drop_replication_slot('left_behind')")
-            with hoglaked.started("postgresql://127.0.0.1:%d/plain" % own.port, HOGLAKE_DB_USER="plain") as blind:
-                lake(blind)
-                assert ok(blind, "GET", "/database/health")["blind_spots"] == []
-                other = own.connect("plain")
-                own.query("plain", "REVOKE SELECT ON pg_replication_slots FROM PUBLIC")
-                seen = ok(blind, "GET", "/database/health")
-                assert seen["blind_spots"] == ["activity", "replication_slots"], seen
-                assert seen["replication_slots"] == seen["findings"] == [] and seen["indexes"], seen
-                own.query("plain", "GRANT pg_monitor TO plain")
-                assert ok(blind, "GET", "/database/health")["blind_spots"] == ["replication_slots"]
-                other.close()
-            services.wait_until(found, 90, "the open transaction is found", 1)
-            assert time.monotonic() - began > 60
-            assert found() == [("idle_in_transaction", str(idle.info.backend_pid))], found()
-            idle.close()
-
-
-def test_database_health_finds_old_transaction_ids(_):
-    """A cluster that was told to go on far ahead, and one that does not wait for its disk."""
-    far = 1200000000
-    with services.postgres() as own:
-        own.create_database("hoglake")
-        own.stop()
-        segment = os.path.join(own.data, "pg_xact", "%04X" % (far // (32 * 8192 * 4)))
-        with open(segment, "wb") as zeros:
-            zeros.write(bytes(32 * 8192))
-        if own.user:
-            shutil.chown(segment, own.user)
-        subprocess.run([services._postgres_binary("pg_resetwal"), "-x", str(far), "-D", own.data], user=own.user,
-                       check=True, capture_output=True, cwd=own.directory, env={"PATH": "/usr/bin:/bin"})
-        own.start()
-        with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % own.port) as server:
-            seen = ok(server, "GET", "/database/health")
-            assert [f["kind"] for f in seen["findings"]] == ["transaction_id_age", "fsync_off"], seen["findings"]
-            assert seen["server"]["transaction_id_age"] > 10 ** 9 and seen["server"]["fsync"] == "off"
-
-
 def test_docs_list_every_setting(_):
     """Name, default and meaning, as the program prints them where nothing is set."""
     text = subprocess.run([hoglaked.HOGLAKED, "--settings"], env={}, capture_output=True, text=True, check=True).stdout
@@ -870,6 +804,98 @@ def test_claims_fence_their_paths(server):
     request["appends"][0]["expected_table_uuid"] = made["table_uuid"]
     ok(server, "POST", catalog + "/commit/uploads", request)
     assert ok(server, "POST", catalog + "/uploads/renew", {"owner": owner})["renewed"] == 0
+
+
+def test_definitions_are_read_as_of_their_snapshot(server):
+    catalog, table, first = lake(server)
+    alter = lambda path, *ops: ok(server, "POST", path + "/alter", {"ops": list(ops)})
+    second = alter(
+        table, {"op": "add_column", "column": {"name": "y", "type": "int"}}, {"op": "set_table_comment", "comment": "c"},
+        {"op": "set_properties", "properties": {"a": "1"}}, {"op": "set_column_comment", "name": "id", "comment": "k"},
+        {"op": "set_partition_spec", "fields": [{"source_field_id": 1, "transform": "identity"}]},
+        {"op": "set_sort_order", "sort_fields": [
+            {"source_field_id": 1, "direction": "asc", "null_order": "nulls_last"}]})
+    third = alter(
+        table, {"op": "rename_column", "from": "y", "to": "z"}, {"op": "drop_column", "name": "x"},
+        {"op": "set_table_comment"}, {"op": "set_properties", "properties": {}},
+        {"op": "set_partition_spec", "fields": []}, {"op": "set_sort_order", "sort_fields": []},
+        {"op": "rename_table", "new_name": "u"})
+    for made, name in ((first, "/t"), (second, "/t"), (third, "/u")):
+        snapshot = made.pop("snapshot_id")
+        assert ok(server, "GET", table[:-2] + name + "?snapshot=%d" % snapshot) == made, made
+        assert [t["name"] for t in ok(server, "GET", table[:-2] + "?snapshot=%d" % snapshot)] == [name[1:]]
+    refused(server, 404, "not_found", "GET", table)
+    refused(server, 404, "not_found", "GET", table[:-1] + "u?snapshot=3")
+    assert [(c["name"], c["field_id"], c["ordinal"]) for c in third["columns"]] == [("id", 1, 0), ("z", 3, 2)]
+    refused(server, 422, "validation", "POST", catalog + "/commit", append(catalog))  # renamed, not dropped
+    ok(server, "DELETE", table[:-1] + "u")
+    again = ok(server, "POST", table[:-2], {"name": "u", "columns": [{"name": "a", "type": "int"}]})
+    assert ok(server, "GET", table[:-1] + "u?snapshot=4")["table_uuid"] == first["table_uuid"] != again["table_uuid"]
+
+
+def test_catalog_drop_names_each_reason_in_turn(server):
+    catalog, table, made = lake(server)
+    name = catalog[len("/catalogs/"):]
+    def sql(statement):
+        DB.query("hoglake", statement.replace("$c", "(SELECT catalog_id FROM hog_catalog WHERE name = '%s')" % name))
+    def stopped(reason):
+        assert refused(server, 409, "catalog_not_empty", "DELETE", catalog)["reason"] == reason
+    ok(server, "POST", catalog + "/commit", append(catalog))
+    owner = str(uuid.uuid4())
+    claims = [ok(server, "PUT", catalog + "/uploads/" + str(uuid.uuid4()), {
+        "owner": owner, "prefix": "s3://b/%s/x" % name, "file_kind": "data"}) for _ in range(2)]
+    ok(server, "POST", catalog + "/uploads/abandon", {"owner": owner, "paths": [claims[0]["path"]]})
+    ok(server, "PUT", catalog + "/consumers/c/offsets/" + made["table_uuid"], {"snapshot_id": 1})
+    sql("INSERT INTO hog_compaction_claim (catalog_id, table_id, data_file_ids, expires_us)"
+        " VALUES ($c, 1, '{}', hog_now_us() + 1000000000)")
+    stopped("live_namespaces")
+    ok(server, "DELETE", table)
+    ok(server, "DELETE", catalog + "/namespaces/n")
+    stopped("tables_pending_retirement")
+    sql("UPDATE hog_data_file SET end_snapshot = 4 WHERE catalog_id = $c")
+    stopped("files_pending_expiry")
+    sql("DELETE FROM hog_data_file WHERE catalog_id = $c")
+    sql("INSERT INTO hog_file_removal (catalog_id, path, file_kind, reason, scheduled_us)"
+        " VALUES ($c, 'p', 'data', 'snapshot_expiry', 0)")
+    stopped("removals_pending")
+    sql("UPDATE hog_file_removal SET drained_us = 1, drained_outcome = 'deleted' WHERE catalog_id = $c")
+    stopped("active_compaction_claims")
+    sql("UPDATE hog_compaction_claim SET expires_us = 1 WHERE catalog_id = $c")
+    stopped("consumer_offsets")
+    sql("DELETE FROM hog_consumer_offset WHERE catalog_id = $c")
+    stopped("active_uploads")
+    ok(server, "POST", catalog + "/uploads/abandon", {"owner": owner, "paths": [claims[1]["path"]]})
+    stopped("abandoned_uploads_unsettled")
+    ok(server, "POST", catalog + "/uploads/schedule-expired")
+    stopped("removals_pending")
+    sql("UPDATE hog_file_removal SET drained_us = 1, drained_outcome = 'absent' WHERE catalog_id = $c")
+    sql("UPDATE hog_upload SET expires_us = 1 WHERE catalog_id = $c")
+    assert ok(server, "DELETE", catalog) == {"name": name, "data_path": "s3://b/%s/" % name}
+    refused(server, 404, "not_found", "GET", catalog)
+    ok(server, "POST", "/catalogs", {"name": name, "data_path": "s3://b/%s/" % name})  # both are free again
+    assert ok(server, "GET", catalog + "/snapshots?after=-1")["snapshots"][0]["changes"] == []
+
+
+def test_strict_settings(_):
+    with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % DB.port, HOGLAKE_REQUIRE_ATTRIBUTION="true",
+                          HOGLAKE_REFUSE_BLIND_PARTITIONED_APPENDS="true") as server:
+        catalog, table, made = lake(server)
+        ok(server, "POST", catalog + "/namespaces/n/views", {"name": "v", "sql": "s"})
+        ok(server, "POST", table + "/alter", {"ops": [{"op": "set_partition_spec", "fields": [
+            {"source_field_id": 1, "transform": "identity"}]}]})
+        blind = append(catalog, file(catalog, partition_values=["1"]))
+        refused(server, 422, "validation", "POST", catalog + "/commit", blind)
+        ok(server, "POST", catalog + "/commit", dict(blind, read_snapshot=4))
+        truncate = table + "/truncate?expected_table_uuid=" + made["table_uuid"]
+        for body in (None, {}, {"author": "a"}, {"author": " \u00a0\u2003", "message": "m"}, {"author": "a", "message": ""}):
+            refused(server, 422, "validation", "POST", truncate, body)
+        ok(server, "POST", truncate, {"author": "a", "message": "m"})
+        for path in (table, catalog + "/namespaces/n/views/v", catalog + "/namespaces/n", catalog):
+            for query in ("", "?author=a", "?message=m", "?author=a&message=%20", "?author=%C2%85&message=m"):
+                refused(server, 422, "validation", "DELETE", path + query)
+        ok(server, "DELETE", table + "?author=a&message=b+c")
+        last = ok(server, "GET", catalog + "/snapshots?before=99&limit=1")["snapshots"][0]
+        assert (last["author"], last["message"], last["changes"][0]["kind"]) == ("a", "b c", "table_dropped"), last
 
 
 # --- concurrency and faults -------------------------------------------------------------------
