@@ -63,3 +63,19 @@ bool mp_utf8_is(struct mp_str text)
     }
     return true;
 }
+
+void mp_utf8_repair(char *text)
+{
+    size_t left = strlen(text), step;
+    char *to = text;
+    uint32_t point;
+
+    for (const char *from = text; left; from += step, left -= step) {
+        step = mp_utf8_read(mp_str_n(from, left), &point);
+        if (step)
+            memmove(to, from, step);
+        to += step;
+        step += !step;
+    }
+    *to = 0;
+}

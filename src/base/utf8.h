@@ -9,6 +9,8 @@
 size_t mp_utf8_read(struct mp_str text, uint32_t *ret_point);
 /* Whether all of it is. */
 bool mp_utf8_is(struct mp_str text);
+/* Takes out, in place, the bytes that are no part of a character: what cutting a text leaves. */
+void mp_utf8_repair(char *text);
 /* Writes the character, gives its size. The code point is one. */
 size_t mp_utf8_write(uint32_t point, char ret[4]);
 

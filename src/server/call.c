@@ -34,26 +34,6 @@ enum mp_code mp_call_sql(struct mp_call *call)
     return call->sql ? MP_OK : mp_sql_take(call->server->pool, &call->err, &call->sql);
 }
 
-/* Names are shown cut to a number of bytes, and the text to its room: what is left of a character
- * goes. Control characters become spaces. */
-static void readable(char *text)
-{
-    size_t left = strlen(text), step;
-    char *to = text;
-    uint32_t point;
-
-    for (const char *from = text; left; from += step, left -= step) {
-        step = mp_utf8_read(mp_str_n(from, left), &point);
-        if (!step) {
-            step = 1;
-            continue;
-        }
-        memmove(to, point < 0x20 ? " " : from, step);
-        to += step;
-    }
-    *to = 0;
-}
-
 enum mp_code mp_refuse(struct mp_call *call, unsigned status, const char *error, const char *format,
                        ...)
 {
@@ -63,7 +43,10 @@ enum mp_code mp_refuse(struct mp_call *call, unsigned status, const char *error,
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    readable(text);
+    mp_utf8_repair(text); /* names are shown cut to a number of bytes */
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20)
+            *c = ' ';
     call->refusal = (struct mp_refusal){
         .status = status,
         .wire = {.error = mp_str_c(error), .detail = mp_arena_str(&call->arena, mp_str_c(text))},

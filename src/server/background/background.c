@@ -2,6 +2,7 @@
 #include "server/background/background.h"
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -75,6 +76,7 @@ static void write_ledger(struct mp_call *call, enum mp_task task, struct mp_str 
 
     if ((!manual && !code && quiet(result)) || mp_call_sql(call))
         return;
+    mp_utf8_repair(call->err.text); /* PostgreSQL would not take the row */
     MP_SQL(call->sql,
            "INSERT INTO hog_maintenance_run (catalog_id, task, run_trigger, started_us,"
            " finished_us, status, error, result) SELECT catalog_id, $2, $3, $4, hog_now_us(), $5,"
