@@ -724,6 +724,53 @@ def test_two_phase_creation(server):
     refused(server, 404, "not_found", "GET", base + str(uuid.uuid4()))
 
 
+def test_creations_end_in_each_of_their_states(server):
+    catalog, table, made = lake(server)
+    columns = [{"name": "a", "type": "long"}]
+    def prepare(name, namespace="n", **more):
+        path = catalog + "/table-creations/" + str(uuid.uuid4())
+        done = ok(server, "PUT", path, dict({"namespace": namespace, "name": name, "columns": columns}, **more))
+        assert (done["state"], "reason" in done, "snapshot_id" in done) == ("prepared", False, False), done
+        return path
+    def ends(path, state, reason, *files):
+        done = ok(server, "POST", path + "/commit", {"files": list(files)})
+        assert (done["state"], done.get("reason")) == (state, reason), done
+        assert ok(server, "GET", path) == ok(server, "POST", path + "/abort") == done  # for good
+        assert ok(server, "POST", path + "/commit", {"files": list(files)}) == done
+        return done
+    def sql(statement, path):
+        DB.query("hoglake", statement + " WHERE operation_id = %s", path.split("/")[-1])
+    ok(server, "POST", catalog + "/namespaces", {"name": "m"})
+    moved = prepare("p", "m")
+    ok(server, "DELETE", catalog + "/namespaces/m")
+    ok(server, "POST", catalog + "/namespaces", {"name": "m"})
+    ends(moved, "rejected", "namespace_changed")
+    ends(prepare("t"), "rejected", "target_exists")
+    head = ok(server, "GET", catalog)["head_snapshot_id"]
+    replaces = prepare("t", replacement={"expected_table_uuid": made["table_uuid"], "read_snapshot": head})
+    ok(server, "POST", catalog + "/commit", append(catalog))
+    ends(replaces, "rejected", "target_changed")
+    late = prepare("late")
+    sql("UPDATE hog_table_creation SET expires_us = 1", late)
+    assert ok(server, "GET", late)["reason"] == "expired"
+    ends(late, "aborted", "expired")
+    stopped = prepare("stopped")
+    assert ok(server, "POST", stopped + "/abort")["state"] == "aborted"
+    ends(stopped, "aborted", "client_abort")
+    old = prepare("old")  # by rules that have become stricter since
+    sql("UPDATE hog_table_creation SET definition = replace(definition, '\"a\"', '\"_hog\"')", old)
+    ends(old, "rejected", "definition_invalid")
+    broken = prepare("broken")
+    sql("UPDATE hog_table_creation SET definition = '{'", broken)
+    refused(server, 500, "corrupt_definition", "GET", broken)
+    refused(server, 500, "corrupt_definition", "POST", broken + "/commit", {"files": []})
+    head = ok(server, "GET", catalog)["head_snapshot_id"]
+    done = ends(prepare("made", author="a", message="b"), "committed", None)
+    last = ok(server, "GET", catalog + "/snapshots?after=%d" % head)["snapshots"]
+    assert [(s["snapshot_id"], s["schema_version"], s["author"], s["message"], [c["kind"] for c in s["changes"]])
+            for s in last] == [(done["snapshot_id"], done["schema_version"], "a", "b", ["table_created"])], last
+
+
 def test_replacement_is_a_barrier(server):
     catalog, table, made = lake(server)
     ok(server, "POST", catalog + "/commit", append(catalog))
