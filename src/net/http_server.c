@@ -7,6 +7,10 @@
  *                    handler runs) -> completed
  * With workers       ... -> access (end: suspended and queued) -> a worker runs the handler and
  *                    resumes -> access (the answer is there) -> completed
+ * A stream           ... -> hand_out* -> (the piece is used up: suspended and queued) -> a worker
+ *                    makes the next and resumes -> hand_out* ... -> completed
+ * Close              no new requests -> those that are queued get their answers -> answers leave ->
+ *                    cut: no more pieces, so nobody is suspended when the workers have ended
  * After  RFC 9110, sections 9.3.2 (HEAD) and 15.5.14 (413).
  */
 #include "net/http_server.h"
@@ -32,6 +36,7 @@ enum {
     CONNECTIONS_MAX = 1000,
     HEADER_BYTES_MAX = 64 * 1024, /* a connection's memory in libmicrohttpd */
     CLOSE_WAIT_MS = 5000,
+    BLOCK_BYTES = 32 * 1024, /* of a whole answer, copied at a time */
 };
 
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
@@ -39,15 +44,19 @@ enum {
 enum phase { READING, QUEUED, ANSWERED };
 
 struct request {
+    struct mp_http_server *server;
     char *uri; /* as sent */
     const char *method;
     struct MHD_Connection *connection;
     struct mp_buf body;
-    struct mp_http_response response;
-    struct request *next; /* in the queue */
-    uint64_t headers_us, queued_us;
+    struct mp_http_response response; /* its body: the answer, or the piece that is being taken */
+    size_t taken, held;               /* of the body; counted in answers_bytes */
+    struct request *next;             /* in the queue */
+    uint64_t headers_us, queued_us, answered_us, bytes_out;
     enum phase phase;
-    unsigned refusal; /* status; the body is read and dropped, for the answer's sake. 0: none */
+    enum mp_http_end end; /* MP_HTTP_SENT: nothing has gone wrong yet */
+    bool last;            /* no piece follows */
+    unsigned refusal;     /* status; the body is read and dropped, for the answer's sake. 0: none */
     bool started, running;
 };
 
@@ -56,16 +65,16 @@ struct mp_http_server {
     struct MHD_Daemon *daemon;
     uint16_t port;
     struct mp_env env;
-    atomic_size_t bodies_bytes;
+    atomic_size_t bodies_bytes, answers_bytes;
     atomic_int running; /* handlers called whose answers are not yet sent */
     int idle_fd;        /* eventfd, written when running falls to 0 */
     pthread_t *workers;
     uint32_t worker_count; /* started */
     pthread_mutex_t lock;  /* everything below */
-    pthread_cond_t wake;
-    struct request *first, *last; /* the queue */
-    uint32_t queued;
-    bool closing;
+    pthread_cond_t wake, answered;
+    struct request *first, *last; /* the queue: requests, and streams that want their next piece */
+    uint32_t queued, unanswered;  /* requests alone: in the queue, and with those at a worker */
+    bool closing, cut;            /* no new requests; no new pieces either */
 };
 
 static void *uri_seen(void *self, const char *uri, struct MHD_Connection *connection)
@@ -78,6 +87,7 @@ static void *uri_seen(void *self, const char *uri, struct MHD_Connection *connec
     memcpy(request->uri, uri, size);
     request->body = MP_BUF_INIT(server->options.body_bytes_max);
     request->connection = connection;
+    request->server = server;
     return request;
 }
 
@@ -87,21 +97,55 @@ static void free_body(struct mp_http_server *server, struct request *request)
     mp_buf_fini(&request->body);
 }
 
+static void count_held(struct request *request, size_t bytes)
+{
+    atomic_fetch_add(&request->server->answers_bytes, bytes - request->held);
+    request->held = bytes;
+}
+
+static void free_answer(struct request *request)
+{
+    mp_buf_fini(&request->response.body);
+    count_held(request, 0);
+}
+
+static enum mp_http_end end_of(const struct request *request, enum MHD_RequestTerminationCode code)
+{
+    if (request->end)
+        return request->end;
+    switch (code) {
+    case MHD_REQUEST_TERMINATED_COMPLETED_OK:
+        return MP_HTTP_SENT;
+    case MHD_REQUEST_TERMINATED_TIMEOUT_REACHED:
+        return MP_HTTP_LATE;
+    case MHD_REQUEST_TERMINATED_DAEMON_SHUTDOWN:
+        return MP_HTTP_STOPPED;
+    default:
+        return MP_HTTP_GONE;
+    }
+}
+
 static void completed(void *self, struct MHD_Connection *connection, void **state,
                       enum MHD_RequestTerminationCode code)
 {
     struct mp_http_server *server = self;
     struct request *request = *state;
+    enum mp_http_end end;
     uint64_t one = 1;
 
-    (void)connection, (void)code;
+    (void)connection;
     if (!request)
         return;
+    end = end_of(request, code);
+    if (request->response.stream.next)
+        request->response.stream.done(request->response.stream.self, end, request->bytes_out);
+    if (end && request->answered_us && server->options.cut)
+        server->options.cut(server->options.self, end);
     if (request->running && atomic_fetch_sub(&server->running, 1) == 1 &&
         write(server->idle_fd, &one, sizeof(one)) < 0)
         assert(errno == EAGAIN); /* the counter is full: close sees it all the same */
     free_body(server, request);
-    mp_buf_fini(&request->response.body);
+    free_answer(request);
     mp_free(request->uri);
     mp_free(request);
     *state = NULL;
@@ -124,28 +168,127 @@ void mp_http_response_header(struct mp_http_response *response, const char *name
     snprintf(header->value, sizeof(header->value), "%s", value);
 }
 
-/* Takes the response's body. */
-static enum MHD_Result answer(struct MHD_Connection *connection, struct mp_http_response *from)
+/* --- answers --- */
+
+static bool later_than(const struct mp_http_server *server, uint64_t began_us, uint32_t ms_max)
 {
+    return ms_max && mp_now_mono_us(&server->env) - began_us > (uint64_t)ms_max * 1000;
+}
+
+/* In order, behind what waits already. */
+static void queue_up(struct mp_http_server *server, struct request *request)
+{
+    MHD_suspend_connection(request->connection);
+    request->next = NULL;
+    if (server->first)
+        server->last->next = request;
+    else
+        server->first = request;
+    server->last = request;
+    pthread_cond_signal(&server->wake);
+}
+
+/* Has the next piece made. It was admitted with its request: no queue is too full for it. */
+static bool enqueue_piece(struct mp_http_server *server, struct request *request)
+{
+    bool cut;
+
+    pthread_mutex_lock(&server->lock);
+    cut = server->cut;
+    if (!cut)
+        queue_up(server, request);
+    pthread_mutex_unlock(&server->lock);
+    return !cut;
+}
+
+/* libmicrohttpd asks for the next bytes. */
+static ssize_t hand_out(void *self, uint64_t at, char *data, size_t room)
+{
+    struct request *request = self;
+    struct mp_http_server *server = request->server;
+    struct mp_buf *body = &request->response.body;
+    size_t size = body->size - request->taken;
+
+    (void)at;
+    if (!request->end && later_than(server, request->answered_us, server->options.answer_ms_max))
+        request->end = MP_HTTP_LATE; /* A4 */
+    if (!request->end && !size && !request->last) {
+        if (enqueue_piece(server, request))
+            return 0;
+        request->end = MP_HTTP_STOPPED;
+    }
+    if (request->end)
+        return MHD_CONTENT_READER_END_WITH_ERROR; /* A6 */
+    if (!size)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    size = size < room ? size : room;
+    memcpy(data, body->data + request->taken, size);
+    request->taken += size;
+    request->bytes_out += size;
+    if (request->last && request->taken == body->size) {
+        request->taken = 0;
+        free_answer(request); /* A2 */
+    }
+    return (ssize_t)size;
+}
+
+static struct MHD_Response *make_response(struct request *request)
+{
+    size_t size = request->response.body.size;
+
+    if (!request->last)
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, hand_out, request,
+                                                 NULL);
+    if (!size)
+        return MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+    return MHD_create_response_from_callback(size, size < BLOCK_BYTES ? size : BLOCK_BYTES,
+                                             hand_out, request, NULL);
+}
+
+static enum MHD_Result answer(struct request *request)
+{
+    const struct mp_http_response *from = &request->response;
     struct MHD_Response *response;
     enum MHD_Result result;
 
     assert(from->status >= 200 && from->status < 600);
-    if (from->body.data)
-        response = MHD_create_response_from_buffer(from->body.size, from->body.data,
-                                                   MHD_RESPMEM_MUST_FREE);
-    else
-        response = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+    request->answered_us = mp_now_mono_us(&request->server->env);
+    response = make_response(request);
     if (!response)
         return MHD_NO;
-    from->body = (struct mp_buf){0};
+    if (!request->last && strcmp(request->method, "HEAD") == 0) /* A5; else a last chunk is sent */
+        MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
     if (from->content_type)
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, from->content_type);
     for (uint32_t i = 0; i < from->header_count; i++)
         MHD_add_response_header(response, from->headers[i].name, from->headers[i].value);
-    result = MHD_queue_response(connection, from->status, response);
+    result = MHD_queue_response(request->connection, from->status, response);
     MHD_destroy_response(response);
     return result;
+}
+
+/* An answer was made in response: counts what it holds. */
+static void made(struct request *request)
+{
+    const struct mp_http_response *response = &request->response;
+
+    assert(!response->stream.next || request->server->options.workers);
+    request->last = !response->stream.next;
+    count_held(request, response->body.capacity + response->stream.bytes);
+}
+
+static void make_piece(struct request *request, bool cut)
+{
+    struct mp_http_stream *stream = &request->response.stream;
+    struct mp_buf *piece = &request->response.body;
+
+    mp_buf_clear(piece);
+    request->taken = 0;
+    if (cut)
+        request->end = MP_HTTP_STOPPED;
+    else if (!stream->next(stream->self, piece, &request->last))
+        request->end = MP_HTTP_BROKEN;
+    count_held(request, piece->capacity + stream->bytes);
 }
 
 static struct mp_http_request seen(const struct request *request)
@@ -169,6 +312,7 @@ static void run_handler(struct mp_http_server *server, struct request *request)
 
     request->response = (struct mp_http_response){.status = 500, .body = {.max = SIZE_MAX / 4}};
     server->options.handle(server->options.self, &shown, &request->response);
+    made(request);
     free_body(server, request); /* B4 */
 }
 
@@ -184,7 +328,8 @@ static enum MHD_Result refuse(struct mp_http_server *server, struct request *req
     if (server->options.refuse)
         server->options.refuse(server->options.self, &shown, &request->response);
     request->response.status = status;
-    return answer(request->connection, &request->response);
+    made(request);
+    return answer(request);
 }
 
 static void *work(void *self)
@@ -194,20 +339,27 @@ static void *work(void *self)
     pthread_mutex_lock(&server->lock);
     for (;;) {
         struct request *request = server->first;
+        bool piece, cut = server->cut;
 
-        if (!request && server->closing)
+        if (!request && cut)
             break;
         if (!request) {
             pthread_cond_wait(&server->wake, &server->lock);
             continue;
         }
         server->first = request->next;
-        server->queued--;
+        piece = request->phase == ANSWERED;
+        server->queued -= !piece;
         pthread_mutex_unlock(&server->lock);
-        run_handler(server, request);
+        if (piece)
+            make_piece(request, cut);
+        else
+            run_handler(server, request);
         request->phase = ANSWERED;
         MHD_resume_connection(request->connection);
         pthread_mutex_lock(&server->lock);
+        if (!piece && --server->unanswered == 0)
+            pthread_cond_signal(&server->answered);
     }
     pthread_mutex_unlock(&server->lock);
     return NULL;
@@ -216,20 +368,16 @@ static void *work(void *self)
 /* False: there is no room, or no time left. */
 static bool enqueue(struct mp_http_server *server, struct request *request)
 {
-    bool room;
+    size_t max = server->options.answers_bytes_max;
+    bool room = !max || atomic_load(&server->answers_bytes) <= max; /* A3 */
 
     pthread_mutex_lock(&server->lock);
-    room = !server->closing && server->queued < server->options.queue_max;
+    room = room && !server->closing && server->queued < server->options.queue_max;
     if (room) {
-        MHD_suspend_connection(request->connection);
         request->phase = QUEUED;
-        if (server->first)
-            server->last->next = request;
-        else
-            server->first = request;
-        server->last = request;
+        queue_up(server, request);
         server->queued++;
-        pthread_cond_signal(&server->wake);
+        server->unanswered++;
     }
     pthread_mutex_unlock(&server->lock);
     return room;
@@ -251,7 +399,7 @@ static enum MHD_Result handle(struct mp_http_server *server, struct request *req
     request->running = true;
     atomic_fetch_add(&server->running, 1);
     run_handler(server, request);
-    return answer(request->connection, &request->response);
+    return answer(request);
 }
 
 static bool declared_too_large(struct MHD_Connection *connection, size_t bytes_max)
@@ -260,12 +408,6 @@ static bool declared_too_large(struct MHD_Connection *connection, size_t bytes_m
         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
 
     return length && strtoull(length, NULL, 10) > bytes_max;
-}
-
-static bool too_late(const struct mp_http_server *server, const struct request *request)
-{
-    return server->options.body_ms_max && mp_now_mono_us(&server->env) - request->headers_us >
-                                              (uint64_t)server->options.body_ms_max * 1000;
 }
 
 /* Keeps a piece of the body, or notes why it cannot be kept and frees what came before. */
@@ -300,7 +442,7 @@ static enum MHD_Result access_request(void *self, struct MHD_Connection *connect
     if (!request)
         return MHD_NO;
     if (request->phase == ANSWERED)
-        return answer(connection, &request->response);
+        return answer(request);
     if (!request->started) { /* the headers are there */
         request->started = true;
         request->method = method;
@@ -310,7 +452,7 @@ static enum MHD_Result access_request(void *self, struct MHD_Connection *connect
                    : MHD_YES;
     }
     if (*data_size) {
-        if (too_late(server, request))
+        if (later_than(server, request->headers_us, server->options.body_ms_max))
             return MHD_NO; /* B3 */
         take_piece(server, request, data, *data_size);
         *data_size = 0;
@@ -375,11 +517,33 @@ static uint16_t port_of(int fd)
     return ntohs(in.sin_port);
 }
 
-/* The workers finish what is queued; from here on nothing is. */
-static void end_workers(struct mp_http_server *server)
+/* From here on no request is taken; gives back when all those that were have their answers. */
+static void answer_the_last(struct mp_http_server *server)
 {
     pthread_mutex_lock(&server->lock);
     server->closing = true;
+    while (server->unanswered)
+        pthread_cond_wait(&server->answered, &server->lock);
+    pthread_mutex_unlock(&server->lock);
+}
+
+static void wait_until_sent(struct mp_http_server *server)
+{
+    struct pollfd idle = {.fd = server->idle_fd, .events = POLLIN};
+
+    while (atomic_load(&server->running) && poll(&idle, 1, CLOSE_WAIT_MS) > 0) {
+        uint64_t count;
+
+        if (read(server->idle_fd, &count, sizeof(count)) < 0)
+            break;
+    }
+}
+
+/* Streams that still want a piece are told that there is none. */
+static void end_workers(struct mp_http_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    server->cut = true;
     pthread_cond_broadcast(&server->wake);
     pthread_mutex_unlock(&server->lock);
     for (uint32_t i = 0; i < server->worker_count; i++)
@@ -390,6 +554,7 @@ static void release(struct mp_http_server *server)
 {
     if (server->idle_fd >= 0)
         close(server->idle_fd);
+    pthread_cond_destroy(&server->answered);
     pthread_cond_destroy(&server->wake);
     pthread_mutex_destroy(&server->lock);
     mp_free(server->workers);
@@ -445,6 +610,7 @@ enum mp_code mp_http_server_open(const struct mp_http_server_options *options, s
     server->idle_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&server->lock, NULL);
     pthread_cond_init(&server->wake, NULL);
+    pthread_cond_init(&server->answered, NULL);
     server->workers = mp_alloc_array(options->workers + 1, sizeof(*server->workers));
     while (server->worker_count < options->workers &&
            pthread_create(&server->workers[server->worker_count], NULL, work, server) == 0)
@@ -484,22 +650,21 @@ size_t mp_http_server_bodies_bytes(const struct mp_http_server *server)
     return atomic_load(&server->bodies_bytes);
 }
 
+size_t mp_http_server_answers_bytes(const struct mp_http_server *server)
+{
+    return atomic_load(&server->answers_bytes);
+}
+
 void mp_http_server_close(struct mp_http_server *server)
 {
-    struct pollfd idle;
     int fd;
 
     if (!server)
         return;
     fd = MHD_quiesce_daemon(server->daemon); /* no new connections from here */
+    answer_the_last(server);
+    wait_until_sent(server);
     end_workers(server);
-    idle = (struct pollfd){.fd = server->idle_fd, .events = POLLIN};
-    while (atomic_load(&server->running) && poll(&idle, 1, CLOSE_WAIT_MS) > 0) {
-        uint64_t count;
-
-        if (read(server->idle_fd, &count, sizeof(count)) < 0)
-            break;
-    }
     MHD_stop_daemon(server->daemon);
     if (fd != MHD_INVALID_SOCKET)
         close(fd);

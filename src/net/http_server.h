@@ -12,6 +12,20 @@
  *             the next piece, or, where none comes, after the 30 s
  *          B4 a body is freed when its handler returns, however slowly the answer is read
  *
+ * Answers  A1 one is whole, or a stream: a first piece, and a function that makes the next one. It
+ *             is called by a worker, never between connections, once the piece before it has been
+ *             taken; between two pieces a stream holds no thread
+ *          A2 a connection holds the memory of one answer: a whole one (until its last block has
+ *             been taken), or one piece and what stands behind the stream
+ *          A3 while all that are held at a time pass answers_bytes_max, requests are answered 503
+ *             with Retry-After before their handlers see them; so what is held stays within it and
+ *             one answer for each request that runs
+ *          A4 one that has not been taken answer_ms_max after it began ends with its connection:
+ *             at the next block, or, where nothing moves, after the 30 s
+ *          A5 a HEAD makes no second piece, and ends with its connection where there would be one
+ *          A6 a stream that cannot go on ends with its connection, without the last chunk, so that
+ *             a client sees it (one of HTTP/1.0 sees the connection end, as after a good answer)
+ *
  * With workers, requests wait in a queue for one of a fixed number of threads, so a handler may
  * block; while the queue is full, and while the server closes, a request is answered 503 with
  * Retry-After. Without workers the handler runs between connections and has to be quick.
@@ -37,6 +51,25 @@ struct mp_http_request {
     const struct mp_http_exchange *exchange;
 };
 
+/* How an answer ended. */
+enum mp_http_end {
+    MP_HTTP_SENT,
+    MP_HTTP_BROKEN,  /* the next piece could not be made */
+    MP_HTTP_LATE,    /* it was not taken in time */
+    MP_HTTP_STOPPED, /* the server closed */
+    MP_HTTP_GONE,    /* the client did */
+};
+
+/* What comes behind the first piece of an answer. */
+struct mp_http_stream {
+    /* Puts the next piece into *piece, which comes empty. False: the stream is broken. */
+    bool (*next)(void *self, struct mp_buf *piece, bool *ret_last);
+    /* Called once, last; frees self. bytes: of the body, given to the client. */
+    void (*done)(void *self, enum mp_http_end end, uint64_t bytes);
+    void *self;
+    size_t bytes; /* memory behind self, for the bound of answers */
+};
+
 enum { MP_HTTP_HEADERS_MAX = 4 };
 
 struct mp_http_header {
@@ -47,8 +80,9 @@ struct mp_http_header {
 /* Comes in as 500 with an empty body of no practical limit. */
 struct mp_http_response {
     unsigned status;
-    const char *content_type; /* NULL: none is sent; copied */
-    struct mp_buf body;       /* freed by the server */
+    const char *content_type;     /* NULL: none is sent; copied */
+    struct mp_buf body;           /* freed by the server */
+    struct mp_http_stream stream; /* taken; next NULL: body is the whole answer. Needs workers */
     struct mp_http_header headers[MP_HTTP_HEADERS_MAX];
     uint32_t header_count;
 };
@@ -66,6 +100,8 @@ struct mp_http_server_options {
     size_t body_bytes_max;
     size_t bodies_bytes_max;       /* 0: no bound */
     uint32_t body_ms_max;          /* 0: no bound */
+    size_t answers_bytes_max;      /* 0: no bound */
+    uint32_t answer_ms_max;        /* 0: no bound */
     const struct mp_http_tls *tls; /* NULL: plain HTTP; borrowed until close */
     const struct mp_env *env;      /* NULL: the real clock; borrowed until close */
     void (*handle)(void *self, const struct mp_http_request *request, struct mp_http_response *ret);
@@ -76,6 +112,8 @@ struct mp_http_server_options {
     /* Fills the body of an answer that the server gives itself: 413 or 503. NULL: it stays empty.
      */
     void (*refuse)(void *self, const struct mp_http_request *request, struct mp_http_response *ret);
+    /* Told of each answer that did not leave whole. NULL: nobody is. */
+    void (*cut)(void *self, enum mp_http_end end);
     void *self;
 };
 
@@ -90,7 +128,10 @@ uint16_t mp_http_server_port(const struct mp_http_server *server);
 uint32_t mp_http_server_queued(struct mp_http_server *server);
 /* Memory that request bodies hold now. */
 size_t mp_http_server_bodies_bytes(const struct mp_http_server *server);
-/* Takes no new connection, finishes what runs (answers are given 5 s to leave). No-op on NULL. */
+/* Memory that answers hold now. */
+size_t mp_http_server_answers_bytes(const struct mp_http_server *server);
+/* Takes no new connection, finishes what runs; answers, streams among them, are given 5 s to leave.
+ * No-op on NULL. */
 void mp_http_server_close(struct mp_http_server *server);
 
 #endif

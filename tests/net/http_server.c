@@ -1,16 +1,10 @@
 /* The HTTP server, spoken to byte by byte. */
-#include "harness/test.h"
-#include "net/http_server.h"
+#include "net/talk.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 static atomic_uint calls;
 
@@ -63,23 +57,6 @@ static struct mp_http_server *open_server(uint32_t threads)
     CHECK_OK(mp_http_server_open(&options, &err, &server), err);
     CHECK(mp_http_server_port(server) > 0);
     return server;
-}
-
-static int dial(const struct mp_http_server *server)
-{
-    struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons(mp_http_server_port(server)),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    CHECK(fd >= 0);
-    CHECK_INT(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-    return fd;
-}
-
-static void say(int fd, const char *text)
-{
-    CHECK_INT(send(fd, text, strlen(text), MSG_NOSIGNAL), (int64_t)strlen(text));
 }
 
 /* Reads one answer: head, then as many bytes as it promises (none for HEAD). */
