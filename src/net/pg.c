@@ -273,7 +273,7 @@ enum mp_code mp_pg_open(const struct mp_pg_options *options, const struct mp_env
     return code;
 }
 
-static void drop_answers(struct mp_pg *pg)
+void mp_pg_forget(struct mp_pg *pg)
 {
     for (uint32_t i = 0; i < pg->slots_used; i++)
         PQclear(pg->slots[i].answer);
@@ -284,7 +284,7 @@ void mp_pg_close(struct mp_pg *pg)
 {
     if (!pg)
         return;
-    drop_answers(pg);
+    mp_pg_forget(pg);
     PQfinish(pg->conn);
     mp_arena_fini(&pg->scratch);
     mp_free(pg->slots);
@@ -296,6 +296,13 @@ void mp_pg_close(struct mp_pg *pg)
 bool mp_pg_alive(const struct mp_pg *pg)
 {
     return !pg->dead && PQstatus(pg->conn) == CONNECTION_OK;
+}
+
+bool mp_pg_stands(const struct mp_pg *pg)
+{
+    struct pollfd item = {.fd = PQsocket(pg->conn), .events = POLLIN};
+
+    return mp_pg_alive(pg) && poll(&item, 1, 0) == 0;
 }
 
 bool mp_pg_in_transaction(const struct mp_pg *pg)
@@ -353,7 +360,7 @@ static void send_values(struct mp_pg *pg, const char *sql, bool prepared,
     bool sent = true;
 
     if (!pg->batch_open)
-        drop_answers(pg);
+        mp_pg_forget(pg);
     pg->batch_open = true;
     mp_arena_reset(&pg->scratch);
     texts = mp_arena_take(&pg->scratch, sizeof(*texts) * (count + 1));

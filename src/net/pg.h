@@ -63,6 +63,10 @@ void mp_pg_close(struct mp_pg *pg);
 /* False: nothing more can be sent; close it. */
 bool mp_pg_alive(const struct mp_pg *pg);
 
+/* The same of one that has not been used for a while: what comes from the server unasked is its
+ * goodbye. */
+bool mp_pg_stands(const struct mp_pg *pg);
+
 /* Whether the server said, in its last answer, that a transaction is open or failed. */
 bool mp_pg_in_transaction(const struct mp_pg *pg);
 
@@ -79,6 +83,8 @@ enum mp_code mp_pg_sync(struct mp_pg *pg, struct mp_err *err);
 struct mp_pg_answer mp_pg_answer(const struct mp_pg *pg, uint32_t number);
 /* data NULL: SQL NULL. */
 struct mp_str mp_pg_cell(const struct mp_pg *pg, uint32_t number, uint32_t row, uint32_t column);
+/* Frees the answers of the last batch. */
+void mp_pg_forget(struct mp_pg *pg);
 /* SQLSTATE of the last failure, five characters; "" where there was none, as after a lost
  * connection that said nothing. */
 const char *mp_pg_sqlstate(const struct mp_pg *pg);
