@@ -4,7 +4,7 @@
  * What can fail returns enum mp_code: MP_REFUSED after mp_refuse has put down the refusal, which
  * becomes the error body; any other code comes with call->err and becomes 500 or 503.
  *
- * Memory   arena and body live as long as the call.
+ * Memory   arena and body live as long as the call, which ends with its answer.
  * Threads  a call belongs to one.
  */
 #ifndef MP_SERVER_CALL_H
@@ -15,6 +15,7 @@
 #include "server/sql.h"
 
 struct mp_server;
+struct mp_pages;
 
 enum { MP_CALL_PARTS_MAX = 6, MP_REQUEST_ID_TEXT = 130 };
 
@@ -42,6 +43,8 @@ struct mp_call {
     unsigned status; /* 200 unless set */
     const char *content_type;
     struct mp_buf out;
+    struct mp_pages *pages; /* what comes behind `out` (pages.h); NULL: that is all */
+    uint64_t began_us;      /* when the request was complete */
     char request_id[MP_REQUEST_ID_TEXT];
     bool manual; /* a background run's own call: no request behind it */
 };

@@ -307,3 +307,16 @@ void mp_columns_walk(struct mp_arena *arena, struct mp_columns columns,
 {
     walk(arena, columns, NULL, visit, self);
 }
+
+static void count_leaf(void *self, const struct mp_column_place *place)
+{
+    *(uint32_t *)self += !mp_hog_types[place->type].container && place->type != MP_HOG_VARIANT;
+}
+
+uint32_t mp_columns_leaves(struct mp_arena *arena, struct mp_columns columns)
+{
+    uint32_t count = 0;
+
+    mp_columns_walk(arena, columns, count_leaf, &count);
+    return count;
+}

@@ -53,6 +53,9 @@ enum mp_code mp_columns_path(struct mp_arena *arena, struct mp_columns columns, 
 void mp_columns_walk(struct mp_arena *arena, struct mp_columns columns,
                      void (*visit)(void *self, const struct mp_column_place *place), void *self);
 
+/* How many can have statistics: no containers, no variants. */
+uint32_t mp_columns_leaves(struct mp_arena *arena, struct mp_columns columns);
+
 enum mp_hog_type mp_column_type(const struct mp_wire_column *column);
 /* scale of a decimal; 0 where it is not said. */
 int64_t mp_column_scale(const struct mp_wire_column *column);

@@ -3,6 +3,7 @@
  *     server      opens everything, turns an HTTP request into a call and a call into an answer
  *     route       the one table of routes
  *     call        a request on its way
+ *     pages       lists of any length, a page at a time
  *     sql         connections, values, statements
  *     tx/         writing transactions: the catalog's lock, snapshots, commits
  *     routes/     one file a group of routes

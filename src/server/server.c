@@ -2,9 +2,10 @@
  *
  * A request becomes a call: its route is found, its token, content type and body are looked at,
  * its handler runs, and whatever came of it becomes a status and a JSON body, one log line and one
- * observation.
+ * observation. Where the body comes in pieces, the call lives until the last has been taken.
  */
 #include "server/background/background.h"
+#include "server/pages.h"
 #include "server/priv.h"
 #include "server/tx/catalog_ids.h"
 #include "server/tx/commit.h"
@@ -127,10 +128,15 @@ static enum mp_code run(struct mp_call *call)
     return code;
 }
 
-static void log_request(struct mp_call *call, uint64_t us)
+/* --- behind the handler --- */
+
+/* The log line and the observation of a request whose answer has ended; cut: NULL, or why it did
+ * before it was whole. */
+static void account(struct mp_call *call, uint64_t body_bytes, const char *cut)
 {
-    enum mp_log_level level = call->status >= 500 ? MP_LOG_WARN : MP_LOG_INFO;
-    char status[8], ms[24], bytes_in[24], bytes_out[24];
+    uint64_t us = mp_now_mono_us(call->server->env) - call->began_us;
+    enum mp_log_level level = call->status >= 500 || cut ? MP_LOG_WARN : MP_LOG_INFO;
+    char status[8], ms[24], bytes_in[24], bytes_out[24], labels[160];
     struct mp_log_field fields[] = {
         {"method", false, call->http->method},
         {"path", false, call->http->path},
@@ -141,27 +147,93 @@ static void log_request(struct mp_call *call, uint64_t us)
          {bytes_in, (size_t)snprintf(bytes_in, sizeof(bytes_in), "%zu", call->http->body.size)}},
         {"bytes_out",
          true,
-         {bytes_out, (size_t)snprintf(bytes_out, sizeof(bytes_out), "%zu", call->out.size)}},
+         {bytes_out,
+          (size_t)snprintf(bytes_out, sizeof(bytes_out), "%llu", (unsigned long long)body_bytes)}},
         {"request_id", false, mp_str_c(call->request_id)},
-        {"error", false, call->refusal.wire.error},
-        {"detail", false, call->refusal.wire.detail},
+        {NULL}, /* room for three more */
+        {NULL},
+        {NULL},
     };
-    uint32_t count = sizeof(fields) / sizeof(*fields);
+    uint32_t count = 7;
 
-    mp_log_with(call->server->log, level, "hoglake.request", fields,
-                call->refusal.status ? count : count - 2, "request");
+    if (cut)
+        fields[count++] = (struct mp_log_field){"cut", false, mp_str_c(cut)};
+    if (call->refusal.status) {
+        fields[count++] = (struct mp_log_field){"error", false, call->refusal.wire.error};
+        fields[count++] = (struct mp_log_field){"detail", false, call->refusal.wire.detail};
+    }
+    snprintf(labels, sizeof(labels), "%s %s,%u", call->route ? call->route->method : "",
+             call->route ? call->route->pattern : "none", call->status);
+    mp_server_metrics_observe(call->server->metrics, MP_SM_REQUESTS, labels, us);
+    mp_log_with(call->server->log, level, "hoglake.request", fields, count, "request");
+}
+
+static const char *const cut_names[] = {
+    [MP_HTTP_SENT] = NULL,         [MP_HTTP_BROKEN] = "broken", [MP_HTTP_LATE] = "late",
+    [MP_HTTP_STOPPED] = "stopped", [MP_HTTP_GONE] = "gone",
+};
+
+static void count_cut(void *self, enum mp_http_end end)
+{
+    struct mp_server *server = self;
+
+    mp_server_metrics_add(server->metrics, MP_SM_CUT, cut_names[end], 1);
+}
+
+static bool next_piece(void *self, struct mp_buf *piece, bool *ret_last)
+{
+    struct mp_call *call = self;
+    enum mp_code code;
+
+    call->out = *piece;
+    code = mp_pages_print(call);
+    if (code && code != MP_REFUSED)
+        refuse_fault(call, code);
+    mp_sql_give(call->server->pool, &call->sql);
+    *piece = call->out;
+    call->out = MP_BUF_INIT(0);
+    *ret_last = !call->pages;
+    return !code;
+}
+
+static void end_pieces(void *self, enum mp_http_end end, uint64_t body_bytes)
+{
+    struct mp_call *call = self;
+
+    account(call, body_bytes, cut_names[end]);
+    mp_call_fini(call);
+    mp_free(call);
+}
+
+/* The call lives on as the stream of what comes behind `out`. Takes it. */
+static struct mp_http_stream stream_of(struct mp_call *call)
+{
+    struct mp_call *kept = mp_alloc(sizeof(*kept));
+    struct mp_http_request *http = mp_arena_take(&call->arena, sizeof(*http));
+
+    mp_sql_give(call->server->pool, &call->sql);
+    http->method = mp_arena_str(&call->arena, call->http->method);
+    http->path = mp_arena_str(&call->arena, call->http->path);
+    http->body.size = call->http->body.size; /* for the log; the rest has ended with the handler */
+    *kept = *call;
+    kept->http = http;
+    kept->out = MP_BUF_INIT(0);
+    mp_arena_init(&call->arena, 0);
+    return (struct mp_http_stream){.next = next_piece,
+                                   .done = end_pieces,
+                                   .self = kept,
+                                   .bytes = sizeof(*kept) + kept->arena.bytes};
 }
 
 static void handle(void *self, const struct mp_http_request *http, struct mp_http_response *ret)
 {
     struct mp_server *server = self;
-    uint64_t began_us = mp_now_mono_us(server->env), us;
     struct mp_call call;
-    char labels[160];
     enum mp_code code;
 
     mp_call_init(&call, server);
     call.http = http;
+    call.began_us = http->queued_us ? http->queued_us : mp_now_mono_us(server->env);
     request_id(server, http, call.request_id);
     code = run(&call);
     if (code && code != MP_REFUSED)
@@ -170,6 +242,7 @@ static void handle(void *self, const struct mp_http_request *http, struct mp_htt
         assert(call.refusal.status);
     if (code) {
         mp_buf_clear(&call.out);
+        call.pages = NULL;
         call.status = call.refusal.status;
         call.content_type = "application/json";
         mp_wire_error_print(&call.out, &call.refusal.wire);
@@ -178,16 +251,15 @@ static void handle(void *self, const struct mp_http_request *http, struct mp_htt
     } else {
         call.refusal.status = 0;
     }
-    us = mp_now_mono_us(server->env) - (http->queued_us ? http->queued_us : began_us);
-    snprintf(labels, sizeof(labels), "%s %s,%u", call.route ? call.route->method : "",
-             call.route ? call.route->pattern : "none", call.status);
-    mp_server_metrics_observe(server->metrics, MP_SM_REQUESTS, labels, us);
-    log_request(&call, us);
     mp_http_response_header(ret, "X-Request-Id", call.request_id);
     ret->status = call.status;
     ret->content_type = call.out.size ? call.content_type : NULL;
     mp_buf_fini(&ret->body);
     ret->body = call.out; /* taken */
+    if (call.pages)
+        ret->stream = stream_of(&call);
+    else
+        account(&call, call.out.size, NULL);
     call.out = MP_BUF_INIT(0);
     mp_call_fini(&call);
 }
@@ -243,6 +315,8 @@ static enum mp_code open_http(struct mp_server *server, struct mp_err *err)
         .body_bytes_max = (size_t)settings->HOGLAKE_REQUEST_BYTES_MAX,
         .bodies_bytes_max = (size_t)settings->HOGLAKE_REQUEST_BODIES_BYTES_MAX,
         .body_ms_max = (uint32_t)settings->HOGLAKE_REQUEST_BODY_TIMEOUT_MS,
+        .answers_bytes_max = (size_t)settings->HOGLAKE_ANSWERS_BYTES_MAX,
+        .answer_ms_max = (uint32_t)settings->HOGLAKE_ANSWER_TIMEOUT_MS,
         .tls = settings->HOGLAKE_TLS_CERT_FILE.size ? &server->tls : NULL,
         .env = server->env,
         .handle = handle,
@@ -250,6 +324,7 @@ static enum mp_code open_http(struct mp_server *server, struct mp_err *err)
         .queue_max = (uint32_t)settings->HOGLAKE_REQUEST_QUEUE_MAX,
         .at_once = at_once,
         .refuse = refuse,
+        .cut = count_cut,
         .self = server,
     };
 

@@ -1,5 +1,6 @@
 /* server/routes/namespaces.c - flat groups of tables and views. */
 #include "server/names.h"
+#include "server/pages.h"
 #include "server/routes/routes.h"
 #include "server/tables.h"
 
@@ -11,8 +12,13 @@ static void print_namespace(struct mp_buf *out, struct mp_str name, int64_t id)
     mp_buf_add_byte(out, '}');
 }
 
-static void print_listed(struct mp_call *call, uint32_t number, uint32_t row)
+static const char namespaces_page[] = "SELECT n.name, n.namespace_id FROM " MP_PAGES_ROWS_OF(
+    "hog_namespace", "n", "namespace_id") " ORDER BY p.n";
+
+static void print_listed(struct mp_call *call, const struct mp_pages_list *list, uint32_t number,
+                         uint32_t row)
 {
+    (void)list;
     print_namespace(&call->out, mp_sql_cell(call->sql, number, row, 0),
                     mp_sql_int(call->sql, number, row, 1, 0));
 }
@@ -26,16 +32,17 @@ enum mp_code mp_route_namespace_list(struct mp_call *call)
     if (code)
         return code;
     number = MP_SQL(call->sql,
-                    "SELECT name, namespace_id FROM hog_namespace WHERE catalog_id = $1"
+                    "SELECT ARRAY(SELECT namespace_id FROM hog_namespace WHERE catalog_id = $1"
                     " AND created_snapshot <= $2"
                     " AND (dropped_snapshot IS NULL OR $2 < dropped_snapshot)"
-                    " ORDER BY name COLLATE \"C\"",
+                    " ORDER BY name COLLATE \"C\")",
                     mp_v_int(at.catalog_id), mp_v_int(at.snapshot));
-    code = mp_sql_sync(call->sql, &call->err);
+    code = mp_pages_begin(call, &at, at.snapshot);
     if (code)
         return code;
-    mp_call_print_rows(call, number, print_listed);
-    return MP_OK;
+    mp_pages_add(call, number,
+                 &(struct mp_pages_list){.page = namespaces_page, .print = print_listed});
+    return mp_pages_print(call);
 }
 
 enum mp_code mp_route_namespace_get(struct mp_call *call)

@@ -43,6 +43,8 @@ enum mp_code mp_route_metrics(struct mp_call *call)
     mp_server_metrics_set(server->metrics, MP_SM_QUEUED, mp_http_server_queued(server->http));
     mp_server_metrics_set(server->metrics, MP_SM_BODIES,
                           (double)mp_http_server_bodies_bytes(server->http));
+    mp_server_metrics_set(server->metrics, MP_SM_ANSWERS,
+                          (double)mp_http_server_answers_bytes(server->http));
     call->content_type = "text/plain; version=0.0.4; charset=utf-8";
     mp_server_metrics_print(server->metrics, &call->out);
     return MP_OK;

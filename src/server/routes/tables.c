@@ -3,16 +3,58 @@
 
 #include "base/base64.h"
 #include "server/names.h"
+#include "server/pages.h"
 #include "server/routes/routes.h"
 
 #include <stdlib.h>
 
 /* --- list and get --- */
 
+static const char tables_page[] =
+    "SELECT v.name, t.table_uuid, f.rows, f.files, f.bytes, c.snapshots, c.earliest, v.comment"
+    " FROM " MP_PAGES_ROWS_OF(
+        "hog_table", "t",
+        "table_id") " CROSS JOIN LATERAL (SELECT * FROM hog_table_version r WHERE r.catalog_id = $1"
+                    " AND r.table_id = p.id OFFSET 0) v"
+                    " CROSS JOIN LATERAL (SELECT count(*) AS files, coalesce(sum(record_count), "
+                    "0)::bigint"
+                    " AS rows, coalesce(sum(file_size_bytes), 0)::bigint AS bytes FROM "
+                    "hog_data_file f"
+                    " WHERE f.catalog_id = v.catalog_id AND f.table_id = v.table_id"
+                    " AND f.begin_snapshot <= $3 AND (f.end_snapshot IS NULL OR $3 < "
+                    "f.end_snapshot)) f"
+                    " CROSS JOIN LATERAL (SELECT count(DISTINCT snapshot_id) AS snapshots,"
+                    " min(snapshot_id) AS earliest FROM hog_snapshot_change c"
+                    " WHERE c.catalog_id = v.catalog_id AND c.object_id = v.table_id"
+                    " AND c.kind IN ('table_created', 'table_dropped', 'table_altered', "
+                    "'table_inserted_into',"
+                    " 'table_deleted_from', 'table_compacted') AND c.snapshot_id <= $3) c"
+                    " WHERE v.begin_snapshot <= $3 AND (v.end_snapshot IS NULL OR $3 < "
+                    "v.end_snapshot)"
+                    " ORDER BY p.n";
+
+static void print_listed(struct mp_call *call, const struct mp_pages_list *list, uint32_t number,
+                         uint32_t row)
+{
+    struct mp_buf *out = &call->out;
+
+    (void)list;
+    mp_buf_add_byte(out, '{');
+    mp_wire_member_text(out, "name", mp_sql_cell(call->sql, number, row, 0));
+    mp_wire_member_text(out, "table_uuid", mp_sql_cell(call->sql, number, row, 1));
+    mp_wire_member_int(out, "record_count", mp_sql_int(call->sql, number, row, 2, 0));
+    mp_wire_member_int(out, "file_count", mp_sql_int(call->sql, number, row, 3, 0));
+    mp_wire_member_int(out, "file_size_bytes", mp_sql_int(call->sql, number, row, 4, 0));
+    mp_wire_member_int(out, "snapshot_count", mp_sql_int(call->sql, number, row, 5, 0));
+    if (!mp_sql_null(call->sql, number, row, 6))
+        mp_wire_member_int(out, "earliest_snapshot_id", mp_sql_int(call->sql, number, row, 6, 0));
+    mp_wire_member_text(out, "comment", mp_sql_cell(call->sql, number, row, 7));
+    mp_buf_add_byte(out, '}');
+}
+
 enum mp_code mp_route_table_list(struct mp_call *call)
 {
     struct mp_at at;
-    struct mp_buf *out = &call->out;
     uint32_t number;
     enum mp_code code = mp_at_read(call, &at);
 
@@ -29,44 +71,20 @@ enum mp_code mp_route_table_list(struct mp_call *call)
     if (!mp_sql_rows(call->sql, number))
         return mp_refuse_missing(call, "namespace \"%.*s\" does not exist",
                                  MP_STR_ARG(call->parts[1]));
-    number = MP_SQL(
-        call->sql,
-        "SELECT v.name, t.table_uuid, f.rows, f.files, f.bytes, c.snapshots, c.earliest, v.comment"
-        " FROM hog_table_version v JOIN hog_table t USING (catalog_id, table_id)"
-        " CROSS JOIN LATERAL (SELECT count(*) AS files, coalesce(sum(record_count), 0)::bigint"
-        " AS rows, coalesce(sum(file_size_bytes), 0)::bigint AS bytes FROM hog_data_file f"
-        " WHERE f.catalog_id = v.catalog_id AND f.table_id = v.table_id"
-        " AND f.begin_snapshot <= $2 AND (f.end_snapshot IS NULL OR $2 < f.end_snapshot)) f"
-        " CROSS JOIN LATERAL (SELECT count(DISTINCT snapshot_id) AS snapshots,"
-        " min(snapshot_id) AS earliest FROM hog_snapshot_change c"
-        " WHERE c.catalog_id = v.catalog_id AND c.object_id = v.table_id"
-        " AND c.kind IN ('table_created', 'table_dropped', 'table_altered', 'table_inserted_into',"
-        " 'table_deleted_from', 'table_compacted') AND c.snapshot_id <= $2) c"
-        " WHERE v.catalog_id = $1 AND v.namespace_id = $3 AND v.begin_snapshot <= $2"
-        " AND (v.end_snapshot IS NULL OR $2 < v.end_snapshot)"
-        " AND (t.dropped_snapshot IS NULL OR $2 < t.dropped_snapshot)"
-        " ORDER BY v.name COLLATE \"C\"",
-        mp_v_int(at.catalog_id), mp_v_int(at.snapshot),
-        mp_v_int(mp_sql_int(call->sql, number, 0, 0, 0)));
-    code = mp_sql_sync(call->sql, &call->err);
+    number = MP_SQL(call->sql,
+                    "SELECT ARRAY(SELECT v.table_id FROM hog_table_version v"
+                    " JOIN hog_table t USING (catalog_id, table_id)"
+                    " WHERE v.catalog_id = $1 AND v.namespace_id = $3 AND v.begin_snapshot <= $2"
+                    " AND (v.end_snapshot IS NULL OR $2 < v.end_snapshot)"
+                    " AND (t.dropped_snapshot IS NULL OR $2 < t.dropped_snapshot)"
+                    " ORDER BY v.name COLLATE \"C\")",
+                    mp_v_int(at.catalog_id), mp_v_int(at.snapshot),
+                    mp_v_int(mp_sql_int(call->sql, number, 0, 0, 0)));
+    code = mp_pages_begin(call, &at, at.snapshot);
     if (code)
         return code;
-    mp_buf_add_byte(out, '[');
-    for (uint32_t i = 0; i < mp_sql_rows(call->sql, number); i++) {
-        mp_buf_add_c(out, i ? ",{" : "{");
-        mp_wire_member_text(out, "name", mp_sql_cell(call->sql, number, i, 0));
-        mp_wire_member_text(out, "table_uuid", mp_sql_cell(call->sql, number, i, 1));
-        mp_wire_member_int(out, "record_count", mp_sql_int(call->sql, number, i, 2, 0));
-        mp_wire_member_int(out, "file_count", mp_sql_int(call->sql, number, i, 3, 0));
-        mp_wire_member_int(out, "file_size_bytes", mp_sql_int(call->sql, number, i, 4, 0));
-        mp_wire_member_int(out, "snapshot_count", mp_sql_int(call->sql, number, i, 5, 0));
-        if (!mp_sql_null(call->sql, number, i, 6))
-            mp_wire_member_int(out, "earliest_snapshot_id", mp_sql_int(call->sql, number, i, 6, 0));
-        mp_wire_member_text(out, "comment", mp_sql_cell(call->sql, number, i, 7));
-        mp_buf_add_byte(out, '}');
-    }
-    mp_buf_add_byte(out, ']');
-    return MP_OK;
+    mp_pages_add(call, number, &(struct mp_pages_list){.page = tables_page, .print = print_listed});
+    return mp_pages_print(call);
 }
 
 enum mp_code mp_route_table_get(struct mp_call *call)

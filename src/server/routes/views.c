@@ -1,5 +1,6 @@
 /* server/routes/views.c - named SQL texts; nobody here reads the SQL. */
 #include "server/names.h"
+#include "server/pages.h"
 #include "server/routes/routes.h"
 #include "server/tables.h"
 
@@ -21,60 +22,74 @@ static void print_view(struct mp_buf *out, struct mp_str namespace_name, const s
     mp_buf_add_byte(out, '}');
 }
 
-/* name data NULL: all of the namespace. */
-static enum mp_code print_views(struct mp_call *call, struct mp_str name)
+#define VIEW_COLUMNS "v.name, v.view_uuid, v.dialect, v.sql"
+
+static void print_listed(struct mp_call *call, const struct mp_pages_list *list, uint32_t number,
+                         uint32_t row)
 {
+    struct view view = {
+        .name = mp_sql_cell(call->sql, number, row, 0),
+        .uuid = mp_sql_cell(call->sql, number, row, 1),
+        .dialect = mp_sql_cell(call->sql, number, row, 2),
+        .sql = mp_sql_cell(call->sql, number, row, 3),
+    };
+
+    (void)list;
+    print_view(&call->out, call->parts[1], &view);
+}
+
+static const char views_page[] =
+    "SELECT " VIEW_COLUMNS " FROM " MP_PAGES_ROWS_OF("hog_view", "v", "view_id") " ORDER BY p.n";
+
+enum mp_code mp_route_view_list(struct mp_call *call)
+{
+    enum { PAGE_ROWS = 20 }; /* each with a text of any length */
     struct mp_at at;
     int64_t namespace_id;
-    uint32_t number, rows;
+    uint32_t number;
     enum mp_code code = mp_at_head(call, &at);
 
     if (!code)
         code = mp_namespace_find(call, call->sql, at.catalog_id, call->parts[1], &namespace_id);
     if (code)
         return code;
-    if (name.data)
-        number = MP_SQL(call->sql,
-                        "SELECT name, view_uuid, dialect, sql FROM hog_view WHERE catalog_id = $1"
-                        " AND namespace_id = $2 AND end_snapshot IS NULL AND name = $3",
-                        mp_v_int(at.catalog_id), mp_v_int(namespace_id), mp_v_text(name));
-    else
-        number = MP_SQL(call->sql,
-                        "SELECT name, view_uuid, dialect, sql FROM hog_view WHERE catalog_id = $1"
-                        " AND namespace_id = $2 AND end_snapshot IS NULL ORDER BY name COLLATE "
-                        "\"C\"",
-                        mp_v_int(at.catalog_id), mp_v_int(namespace_id));
-    code = mp_sql_sync(call->sql, &call->err);
+    number = MP_SQL(call->sql,
+                    "SELECT ARRAY(SELECT view_id FROM hog_view WHERE catalog_id = $1"
+                    " AND namespace_id = $2 AND end_snapshot IS NULL ORDER BY name COLLATE \"C\")",
+                    mp_v_int(at.catalog_id), mp_v_int(namespace_id));
+    code = mp_pages_begin(call, &at, at.head);
     if (code)
         return code;
-    rows = mp_sql_rows(call->sql, number);
-    if (name.data && !rows)
-        return mp_refuse_missing(call, "view \"%.*s\" does not exist",
-                                 name.size > 200 ? 200 : (int)name.size, name.data);
-    mp_buf_add_c(&call->out, name.data ? "" : "[");
-    for (uint32_t i = 0; i < rows; i++) {
-        struct view view = {
-            .name = mp_sql_cell(call->sql, number, i, 0),
-            .uuid = mp_sql_cell(call->sql, number, i, 1),
-            .dialect = mp_sql_cell(call->sql, number, i, 2),
-            .sql = mp_sql_cell(call->sql, number, i, 3),
-        };
-
-        mp_buf_add_c(&call->out, i ? "," : "");
-        print_view(&call->out, call->parts[1], &view);
-    }
-    mp_buf_add_c(&call->out, name.data ? "" : "]");
-    return MP_OK;
-}
-
-enum mp_code mp_route_view_list(struct mp_call *call)
-{
-    return print_views(call, (struct mp_str){NULL, 0});
+    mp_pages_add(
+        call, number,
+        &(struct mp_pages_list){.page = views_page, .rows_max = PAGE_ROWS, .print = print_listed});
+    return mp_pages_print(call);
 }
 
 enum mp_code mp_route_view_get(struct mp_call *call)
 {
-    return print_views(call, call->parts[2]);
+    struct mp_str name = call->parts[2];
+    struct mp_at at;
+    int64_t namespace_id;
+    uint32_t number;
+    enum mp_code code = mp_at_head(call, &at);
+
+    if (!code)
+        code = mp_namespace_find(call, call->sql, at.catalog_id, call->parts[1], &namespace_id);
+    if (code)
+        return code;
+    number = MP_SQL(call->sql,
+                    "SELECT " VIEW_COLUMNS " FROM hog_view v WHERE catalog_id = $1"
+                    " AND namespace_id = $2 AND end_snapshot IS NULL AND name = $3",
+                    mp_v_int(at.catalog_id), mp_v_int(namespace_id), mp_v_text(name));
+    code = mp_sql_sync(call->sql, &call->err);
+    if (code)
+        return code;
+    if (!mp_sql_rows(call->sql, number))
+        return mp_refuse_missing(call, "view \"%.*s\" does not exist",
+                                 name.size > 200 ? 200 : (int)name.size, name.data);
+    print_listed(call, NULL, number, 0);
+    return MP_OK;
 }
 
 static enum mp_code find_view(struct mp_tx *tx, struct mp_str name, int64_t *ret_namespace,
