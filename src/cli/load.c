@@ -277,7 +277,7 @@ int mp_cli_load(const struct mp_cli_args *args)
     struct load load = {.env = mp_env_real(), .terminal = isatty(STDERR_FILENO)};
     struct mp_arena arena;
     struct mp_err err = {0};
-    int first, status = parse(args, &load, &first);
+    int first = 0, status = parse(args, &load, &first);
     enum mp_code code;
 
     if (status)
