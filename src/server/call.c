@@ -78,15 +78,21 @@ struct mp_str mp_call_query(const struct mp_call *call, const char *name)
     return (struct mp_str){NULL, 0};
 }
 
+bool mp_call_int(struct mp_str text, int64_t *ret)
+{
+    bool fits;
+
+    return text.size && mp_text_integer(text, ret, &fits) && fits &&
+           !memchr(text.data, '_', text.size) && mp_text_trim(text).size == text.size;
+}
+
 enum mp_code mp_call_query_int(struct mp_call *call, const char *name, int64_t *ret, bool *ret_has)
 {
     struct mp_str text = mp_call_query(call, name);
-    bool fits;
 
     if (!text.data)
         return MP_OK;
-    if (!mp_text_integer(text, ret, &fits) || !fits || memchr(text.data, '_', text.size) ||
-        mp_text_trim(text).size != text.size)
+    if (!mp_call_int(text, ret))
         return mp_refuse_bad(call, "the query parameter \"%s\" must be an integer", name);
     if (ret_has)
         *ret_has = true;

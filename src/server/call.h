@@ -68,6 +68,8 @@ enum mp_code mp_refuse_recreated(struct mp_call *call, struct mp_str namespace_n
 
 /* data NULL: the parameter was not given. The first of several counts. */
 struct mp_str mp_call_query(const struct mp_call *call, const char *name);
+/* Whether text is an integer, without blanks, that fits; only then *ret is written. */
+bool mp_call_int(struct mp_str text, int64_t *ret);
 /* *ret is written where it was given. 400 where it is no integer. */
 enum mp_code mp_call_query_int(struct mp_call *call, const char *name, int64_t *ret, bool *ret_has);
 enum mp_code mp_call_query_bool(struct mp_call *call, const char *name, bool *ret);

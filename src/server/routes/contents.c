@@ -135,11 +135,9 @@ enum mp_code mp_route_file_stats(struct mp_call *call)
     struct mp_str state;
     int64_t id = 0;
     uint32_t number;
-    char *end;
     enum mp_code code;
 
-    id = strtoll(mp_arena_str(&call->arena, call->parts[3]).data, &end, 10);
-    if (*end || call->parts[3].size > 18)
+    if (!mp_call_int(call->parts[3], &id))
         return mp_refuse_bad(call, "the file id must be an integer");
     code = mp_table_find(call, &at, &table);
     if (!code)

@@ -31,6 +31,40 @@ static struct mp_str *query_list(struct mp_call *call, const char *name, uint32_
     return items;
 }
 
+/* How many different ones there are, counted no further than one above max. */
+static uint32_t distinct_texts(const struct mp_str *items, uint32_t count, uint32_t max)
+{
+    uint32_t distinct = 0;
+
+    for (uint32_t i = 0; i < count && distinct <= max; i++) {
+        uint32_t first = 0;
+
+        while (!mp_str_eq(items[first], items[i]))
+            first++;
+        distinct += first == i;
+    }
+    return distinct;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Sorts them, each once; gives how many are left. */
+static uint32_t sort_distinct(int64_t *numbers, uint32_t count)
+{
+    uint32_t left = 0;
+
+    qsort(numbers, count, sizeof(*numbers), by_number);
+    for (uint32_t i = 0; i < count; i++)
+        if (!left || numbers[left - 1] != numbers[i])
+            numbers[left++] = numbers[i];
+    return left;
+}
+
 struct scan {
     bool stats, splits, has_fields;
     struct mp_stats_fields fields;
@@ -38,14 +72,15 @@ struct scan {
 
 static enum mp_code read_options(struct mp_call *call, struct scan *ret)
 {
+    enum { INCLUDE_MAX = 16, FIELDS_MAX = 10000 };
     uint32_t count;
     bool given;
     struct mp_str *items = query_list(call, "include", &count, &given);
     int64_t *fields;
 
     *ret = (struct scan){0};
-    if (given && count > 16)
-        return mp_refuse_bad(call, "include has too many entries");
+    if (distinct_texts(items, count, INCLUDE_MAX) > INCLUDE_MAX)
+        return mp_refuse_bad(call, "include has more than %d entries", INCLUDE_MAX);
     for (uint32_t i = 0; i < count; i++) {
         if (!items[i].size)
             return mp_refuse_bad(call, "include has an empty entry");
@@ -60,18 +95,14 @@ static enum mp_code read_options(struct mp_call *call, struct scan *ret)
     items = query_list(call, "stats_fields", &count, &ret->has_fields);
     if (!ret->has_fields)
         return MP_OK;
-    if (count > 10000)
-        return mp_refuse_bad(call, "stats_fields has too many entries");
     fields = mp_arena_take(&call->arena, (count + 1) * sizeof(*fields));
-    for (uint32_t i = 0; i < count; i++) {
-        char *end, *text = mp_arena_printf(&call->arena, "%.*s", MP_STR_ARG(items[i]));
-
-        fields[i] = strtoll(text, &end, 10);
-        if (!*text || *end || items[i].size > 18)
+    for (uint32_t i = 0; i < count; i++)
+        if (!mp_call_int(items[i], &fields[i]))
             return mp_refuse_bad(call, "stats_fields must hold integers");
-    }
     ret->fields.wanted = fields;
-    ret->fields.wanted_count = count;
+    ret->fields.wanted_count = sort_distinct(fields, count);
+    if (ret->fields.wanted_count > FIELDS_MAX)
+        return mp_refuse_bad(call, "stats_fields has more than %d entries", FIELDS_MAX);
     if (!ret->stats)
         return mp_refuse_invalid(call, "stats_fields needs include=column_stats");
     return MP_OK;
