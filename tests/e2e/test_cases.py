@@ -1,7 +1,10 @@
 """Records and values that broke programs of this kind, each with the right outcome. The numbers are
 those of the list of cases; where Kafka plays no part the records come by `millpond load`."""
+import bz2
 import datetime
+import gzip
 import json
+import lzma
 import math
 import os
 import random
@@ -506,6 +509,51 @@ def test_load_of_last_line_without_newline(local_lake, tmp_path):
     code, out, err = services.millpond_once(env, "load", str(path))
     assert code == 0, out + err
     assert rows(local_lake, "n", "n") == [(1,), (2,), (3,)]
+
+
+def test_load_of_a_file_that_is_being_written(local_lake, tmp_path):
+    """However the writer's pieces fall: a line is read when it is whole, and once."""
+    path = tmp_path / "growing.ndjson"
+    env = dict(local_lake.env(), DUCKLAKE_TABLE="events", MILLPOND_QUARANTINE_TABLE="bad")
+    data = b"".join(b'{"n":%d,"t":"{\\"}"}\n' % n for n in range(12))
+    left = 0
+    for end in range(0, len(data) + 1, 5):
+        path.write_bytes(data[:end])
+        code, out, err = services.millpond_once(env, "load", str(path))
+        assert code == 0, out + err
+        left += "left for the next run" in err
+    path.write_bytes(data)
+    code, out, err = services.millpond_once(env, "load", str(path))
+    assert code == 0, out + err
+    assert left > 10
+    assert rows(local_lake, "n", "n") == [(n,) for n in range(12)]
+    assert "bad" not in [row[0] for row in local_lake.query("SELECT table_name FROM duckdb_tables()")]
+
+
+def test_load_looks_at_its_arguments_before_it_opens_anything(local_lake, tmp_path):
+    good = tmp_path / "good.ndjson"
+    good.write_bytes(b'{"n":1}\n')
+    packed = {"zcat": gzip.compress(b'{"n":1}\n'), "bzcat": bz2.compress(b'{"n":1}\n'),
+              "xzcat": lzma.compress(b'{"n":1}\n'), "zstdcat": b"\x28\xb5\x2f\xfd\x00"}
+    for how, data in packed.items():
+        (tmp_path / how).write_bytes(data)
+    os.mkfifo(tmp_path / "fifo")
+    odd = os.fsencode(tmp_path) + b"/\xff.ndjson"
+    with open(odd, "wb") as out:
+        out.write(b'{"n":1}\n')
+    env = dict(local_lake.env(), DUCKLAKE_TABLE="events")
+    for arguments, says in (
+            ([tmp_path / "missing"], "No such file"), ([tmp_path], "no regular file"),
+            ([tmp_path / "fifo"], "standard input"), (["/dev/null"], "standard input"),
+            ([odd.decode("utf-8", "surrogateescape")], "UTF-8"),
+            (["--name", "\udcff", "-"], "UTF-8"), (["--name", "x", good], "standard input"),
+            *(([tmp_path / how], how + " ") for how in packed)):
+        arguments = [str(argument) for argument in arguments]
+        if arguments[0] != "--name":
+            arguments.insert(0, str(good))
+        code, out, err = services.millpond_once(env, "load", *arguments)
+        assert code == 2 and says in err, (arguments, code, out, err)
+    assert local_lake.snapshot() == -1  # not even the good file before it
 
 
 def test_load_of_standard_input(local_lake):
