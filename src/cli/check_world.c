@@ -2,11 +2,9 @@
 #include "cli/check_priv.h"
 
 #include "base/mem.h"
-#include "lake/ducklake/layout.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,13 +40,8 @@ static void store_fault(struct mp_check *check, const struct mp_err *err)
 /* Where run would put objects; empty: nobody says so. */
 static struct mp_str data_path(struct mp_check *check)
 {
-    char directory[PATH_MAX];
-
-    if (check->lake)
-        return check->lake->driver->data_path(check->lake);
-    if (!getcwd(directory, sizeof(directory)))
-        return check->config->data_path;
-    return mp_dl_data_path(check->arena, check->config->data_path, mp_str_c(directory));
+    return check->lake ? check->lake->driver->data_path(check->lake)
+                       : mp_data_path(check->config, check->arena);
 }
 
 /* Bytes of path that are directories which are there. */

@@ -38,6 +38,24 @@ struct mp_engine {
     atomic_bool ending;
 };
 
+/* A directory is made when it is opened; S3 says nothing before it is asked. */
+static enum mp_code door_prove(void *self, struct mp_err *err)
+{
+    struct mp_engine *engine = self;
+    struct mp_store *store = NULL;
+    struct mp_arena arena;
+    enum mp_code code;
+
+    mp_arena_init(&arena, 0);
+    code = mp_open_store(engine->config, mp_data_path(engine->config, &arena), &engine->env, err,
+                         &store);
+    if (!code && strcmp(store->driver->name, "s3") == 0)
+        code = mp_prove_store(store, engine->log, err);
+    mp_store_close(store);
+    mp_arena_fini(&arena);
+    return code;
+}
+
 static enum mp_code door_lake(void *self, struct mp_err *err, struct mp_lake **ret)
 {
     struct mp_engine *engine = self;
@@ -134,14 +152,19 @@ static struct mp_pipeline *pipeline_of(struct mp_engine *engine)
         .until_end = engine->options.until_end,
         .from_start = engine->options.from_start,
     };
-    struct mp_pipeline_doors doors = {engine, door_lake, door_store, door_source,
-                                      engine->options.open_whole_source ? door_whole_source : NULL};
+    struct mp_pipeline_doors doors = {engine,
+                                      door_lake,
+                                      door_store,
+                                      door_source,
+                                      engine->options.open_whole_source ? door_whole_source : NULL,
+                                      door_prove};
     struct mp_pipeline_world world = {&engine->env, engine->log, engine->metrics, engine->health};
 
     if (config->destination == MP_DESTINATION_HOGLAKE) {
         options.attempts_max = hoglake->attempts_max;
         options.flush_ms_max = ALIVE_MS_MAX;
         options.unsure_ms = hoglake->request_ms_max + ADMISSION_MS_MAX;
+        doors.prove_store = NULL; /* the catalog says where it is */
     }
     return mp_pipeline_new(&options, &doors, &world);
 }

@@ -153,9 +153,9 @@ static enum mp_code name_file(struct load *load, struct mp_str group, struct mp_
     hash = memrchr(ret->data, '#', ret->size);
     known.prefix = mp_str_n(ret->data, (size_t)(hash - ret->data) + 1);
     if (!load->state)
-        code = mp_open_lake(load->config, group, MP_STR(""), false, &load->env, err, &lake);
+        code = mp_open_lake(load->config, group, MP_STR(""), true, &load->env, err, &lake);
     if (code)
-        return code;
+        return code == MP_NOT_FOUND ? MP_OK : code; /* no lake yet, which knows no file */
     {
         /* visit_topic writes into ret, which the prefix points into */
         char prefix[8192];

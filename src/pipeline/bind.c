@@ -128,6 +128,9 @@ static enum mp_code bind_table(struct mp_pipeline *p, struct mp_job_table *table
     if (code == MP_NOT_FOUND)
         live = NULL;
     for (unsigned round = 0; round < 8; round++) {
+        code = live ? mp_own_columns_fit(p, live, table->name, err) : MP_OK;
+        if (code)
+            return code;
         code = mp_batch_plan(table->batch, live ? &live->schema : NULL, err, &plan);
         if (code)
             return code;
