@@ -202,6 +202,15 @@ def test_a_bucket_that_is_not_there_makes_no_lake(kafka, s3_lake, tmp_path):
         assert s3_lake.objects() == set()  # what was put to see is taken away again
 
 
+def test_the_query_tool_reads_files_in_s3(s3_lake, tmp_path):
+    """With the settings that millpond has, and nothing else."""
+    lakes.load(s3_lake, ['{"n":%d}' % n for n in range(10)], tmp_path)
+    done = subprocess.run([os.path.join(services.TOP, "tools/query"), s3_lake.catalog,
+                           "SELECT sum(n) AS s FROM lake.events"], capture_output=True, timeout=120,
+                          env=dict(s3_lake.env(), PATH=os.environ["PATH"]))
+    assert done.returncode == 0 and b" 45 " in done.stdout, (done.stdout, done.stderr)
+
+
 def test_outage_that_lasts_ends_with_5(kafka, local_lake, tmp_path):
     env = services.environment(None, "t", KAFKA_BOOTSTRAP_SERVERS="127.0.0.1:%d" %
                                services.free_port(), MILLPOND_OUTAGE_MS_MAX=3000,
