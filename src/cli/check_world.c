@@ -15,7 +15,7 @@ enum { CLOCK_S_MAX = 60, ASK_AGAIN_MS = 20 };
 
 /* --- store ---------------------------------------------------------------------------------- */
 
-static const struct mp_check_advice store_advice[] = {
+static const struct mp_check_advice ducklake_advice[] = {
     {404, "make the bucket, or look at DUCKLAKE_DATA_PATH"},
     {401, "look at DUCKDB_S3_ACCESS_KEY_ID and DUCKDB_S3_SECRET_ACCESS_KEY"},
     {403, "look at DUCKDB_S3_ACCESS_KEY_ID and DUCKDB_S3_SECRET_ACCESS_KEY, and let them put "
@@ -29,12 +29,25 @@ static const struct mp_check_advice store_advice[] = {
     {ENOSPC, "make room there"},
 };
 
+static const struct mp_check_advice hoglake_advice[] = {
+    {404, "make the bucket of the catalog's data path, or look at HOGLAKE_S3_ENDPOINT"},
+    {401, "look at HOGLAKE_S3_ACCESS_KEY and HOGLAKE_S3_SECRET_KEY"},
+    {403, "look at HOGLAKE_S3_ACCESS_KEY and HOGLAKE_S3_SECRET_KEY, and let them put and delete "
+          "below the catalog's data path"},
+    {301, "look at HOGLAKE_S3_REGION and HOGLAKE_S3_ENDPOINT"},
+    {400, "look at HOGLAKE_S3_REGION"},
+};
+
 static void store_fault(struct mp_check *check, const struct mp_err *err)
 {
-    mp_check_fault(check, "store", err,
-                   mp_check_advice(store_advice, COUNT(store_advice), err,
-                                   "look at DUCKLAKE_DATA_PATH, DUCKDB_S3_ENDPOINT and "
-                                   "DUCKDB_S3_USE_SSL, and the way there"));
+    const char *advice = check->config->destination == MP_DESTINATION_HOGLAKE
+                             ? mp_check_advice(hoglake_advice, COUNT(hoglake_advice), err,
+                                               "look at HOGLAKE_S3_ENDPOINT, and the way there")
+                             : mp_check_advice(ducklake_advice, COUNT(ducklake_advice), err,
+                                               "look at DUCKLAKE_DATA_PATH, DUCKDB_S3_ENDPOINT and "
+                                               "DUCKDB_S3_USE_SSL, and the way there");
+
+    mp_check_fault(check, "store", err, advice);
 }
 
 /* Where run would put objects; empty: nobody says so. */

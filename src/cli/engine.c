@@ -38,18 +38,35 @@ struct mp_engine {
     atomic_bool ending;
 };
 
+/* Is there a hoglake catalog, or none that can be asked? Then it says itself where its store is. */
+static bool has_catalog(struct mp_engine *engine)
+{
+    struct mp_lake *lake = NULL;
+    enum mp_code code = mp_open_lake(engine->config, engine->options.group, engine->options.topic,
+                                     true, &engine->env, NULL, &lake);
+
+    mp_lake_close(lake);
+    return code != MP_NOT_FOUND;
+}
+
 /* A directory is made when it is opened; S3 says nothing before it is asked. */
 static enum mp_code door_prove(void *self, struct mp_err *err)
 {
     struct mp_engine *engine = self;
+    bool hoglake = engine->config->destination == MP_DESTINATION_HOGLAKE;
     struct mp_store *store = NULL;
     struct mp_arena arena;
+    struct mp_str path;
     enum mp_code code;
 
+    if (hoglake && has_catalog(engine))
+        return MP_OK;
     mp_arena_init(&arena, 0);
-    code = mp_open_store(engine->config, mp_data_path(engine->config, &arena), &engine->env, err,
-                         &store);
-    if (!code && strcmp(store->driver->name, "s3") == 0)
+    path = mp_data_path(engine->config, &arena);
+    code = mp_open_store(engine->config, path, &engine->env, err, &store);
+    if (!code && hoglake)
+        code = mp_probe_store(engine->config, path, store, engine->log, err);
+    else if (!code && strcmp(store->driver->name, "s3") == 0)
         code = mp_prove_store(store, engine->log, err);
     mp_store_close(store);
     mp_arena_fini(&arena);
@@ -164,7 +181,6 @@ static struct mp_pipeline *pipeline_of(struct mp_engine *engine)
         options.attempts_max = hoglake->attempts_max;
         options.flush_ms_max = ALIVE_MS_MAX;
         options.unsure_ms = hoglake->request_ms_max + ADMISSION_MS_MAX;
-        doors.prove_store = NULL; /* the catalog says where it is */
     }
     return mp_pipeline_new(&options, &doors, &world);
 }
