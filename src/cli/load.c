@@ -23,6 +23,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { NAME_BYTES_MAX = 1024 };
+
 struct load {
     const struct mp_config *config;
     const char *path;
@@ -270,8 +272,9 @@ static enum mp_code look_at_all(const struct load *load, char *const *paths, int
     if (!code && load->name.size && !standard)
         code = mp_err_set(err, MP_BAD_CONFIG, "--name %.*s is for standard input, which is no file",
                           MP_STR_ARG(load->name));
-    if (!code && !mp_utf8_is(load->name))
-        code = mp_err_set(err, MP_BAD_CONFIG, "--name is UTF-8 text");
+    if (!code && (load->name.size > NAME_BYTES_MAX || !mp_utf8_is(load->name)))
+        code = mp_err_set(err, MP_BAD_CONFIG, "--name is UTF-8 text of at most %d bytes",
+                          NAME_BYTES_MAX);
     return code;
 }
 

@@ -101,6 +101,24 @@ static void data_paths_are_directories_or_s3(void)
     }
 }
 
+static void names_have_an_end(void)
+{
+    static const char *const settings[] = {"DUCKLAKE_TABLE", "DUCKLAKE_SCHEMA",
+                                           "MILLPOND_QUARANTINE_TABLE", "DUCKLAKE_PARTITION_BY",
+                                           "MILLPOND_SORT_BY"};
+    char text[400];
+
+    for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
+        int size = snprintf(text, sizeof(text), "%s=", settings[i]);
+
+        memset(text + size, 'x', 256);
+        text[size + 256] = 0;
+        CHECK_HAS(BAD(text, DUCKLAKE), settings[i]);
+        text[size + 255] = 0;
+        GOOD(text, DUCKLAKE);
+    }
+}
+
 static void destination_is_one_of_two(void)
 {
     CHECK_INT(GOOD("MILLPOND_DESTINATION= DuckLake ", DUCKLAKE)->destination,
@@ -782,6 +800,7 @@ int main(int argc, char **argv)
         TEST(required_settings_are_named_when_missing_or_empty),
         TEST(topics_are_named_as_brokers_take_them),
         TEST(data_paths_are_directories_or_s3),
+        TEST(names_have_an_end),
         TEST(destination_is_one_of_two),
         TEST(ordinal_comes_from_the_pods_name),
         TEST(names_are_derived_as_before),

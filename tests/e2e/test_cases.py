@@ -546,7 +546,7 @@ def test_load_looks_at_its_arguments_before_it_opens_anything(local_lake, tmp_pa
             ([tmp_path / "missing"], "No such file"), ([tmp_path], "no regular file"),
             ([tmp_path / "fifo"], "standard input"), (["/dev/null"], "standard input"),
             ([odd.decode("utf-8", "surrogateescape")], "UTF-8"),
-            (["--name", "\udcff", "-"], "UTF-8"), (["--name", "x", good], "standard input"),
+            (["--name", "\udcff", "-"], "UTF-8"), (["--name", "n" * 1025, "-"], "1024"), (["--name", "x", good], "standard input"),
             *(([tmp_path / how], how + " ") for how in packed)):
         arguments = [str(argument) for argument in arguments]
         if arguments[0] != "--name":
@@ -554,6 +554,24 @@ def test_load_looks_at_its_arguments_before_it_opens_anything(local_lake, tmp_pa
         code, out, err = services.millpond_once(env, "load", *arguments)
         assert code == 2 and says in err, (arguments, code, out, err)
     assert local_lake.snapshot() == -1  # not even the good file before it
+
+
+def test_long_partition_values_stop_nothing(s3_lake, tmp_path):
+    """Together they are longer than S3 takes a key; a name and a value longer than a directory."""
+    rows_in = [{**{c: "%s%d" % (c, n) * 100 for c in "abcdefgh"}, "n": n} for n in range(3)]
+    lakes.load(s3_lake, [json.dumps(row) for row in rows_in], tmp_path,
+               DUCKLAKE_PARTITION_BY="a,b,c,d,e,f,g,h")
+    assert s3_lake.query("SELECT a, h, n FROM lake.events ORDER BY n") == \
+        [(row["a"], row["h"], row["n"]) for row in rows_in]
+    assert s3_lake.query("SELECT n FROM lake.events WHERE c = ?", rows_in[1]["c"]) == [(1,)]
+    assert len(s3_lake.files()) == 3
+
+
+def test_long_partition_names_stop_nothing(local_lake, tmp_path):
+    name = "k" * 200
+    lakes.load(local_lake, [json.dumps({name: "v" * 180, "n": n}) for n in range(2)], tmp_path,
+               DUCKLAKE_PARTITION_BY=name)
+    assert local_lake.query("SELECT count(*) FROM lake.events WHERE %s = ?" % name, "v" * 180) == [(2,)]
 
 
 def test_load_of_standard_input(local_lake):
