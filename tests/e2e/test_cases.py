@@ -12,6 +12,7 @@ import re
 import subprocess
 import time
 
+import duckdb
 import pyarrow.parquet
 import pytest
 
@@ -572,6 +573,24 @@ def test_long_partition_names_stop_nothing(local_lake, tmp_path):
     lakes.load(local_lake, [json.dumps({name: "v" * 180, "n": n}) for n in range(2)], tmp_path,
                DUCKLAKE_PARTITION_BY=name)
     assert local_lake.query("SELECT count(*) FROM lake.events WHERE %s = ?" % name, "v" * 180) == [(2,)]
+
+
+def test_not_null_columns_get_nulls_and_a_warning(local_lake, tmp_path):
+    """DuckDB reads such rows right; it merges them again once the column may be NULL."""
+    local_lake.execute("CREATE TABLE lake.events(n BIGINT NOT NULL, s VARCHAR NOT NULL, m BIGINT)")
+    for number, lines in enumerate((['{"n":1,"s":"a"}', '{"s":"b","m":2}', '{"n":null,"s":"c"}'],
+                                    ['{"n":4,"s":"d"}'])):
+        out = lakes.load(local_lake, lines, tmp_path, name="%d.ndjson" % number)
+        assert ("2 of 3 rows have none" in out) == (number == 0), out
+        assert '\\"s\\" is NOT NULL' not in out, out
+    assert local_lake.query("SELECT count(*), count(n), count(s), count(*) FILTER (n IS NULL) "
+                            "FROM lake.events") == [(4, 2, 4, 2)]
+    assert local_lake.query("SELECT s FROM lake.events WHERE n IS NULL ORDER BY s") == [("b",), ("c",)]
+    with pytest.raises(duckdb.ConstraintException):
+        local_lake.execute("CALL ducklake_merge_adjacent_files('lake')")
+    local_lake.execute("ALTER TABLE lake.events ALTER n DROP NOT NULL",
+                       "CALL ducklake_merge_adjacent_files('lake')")
+    assert rows(local_lake, "n, s", "s") == [(1, "a"), (None, "b"), (None, "c"), (4, "d")]
 
 
 def test_load_of_standard_input(local_lake):
