@@ -47,11 +47,11 @@ static const struct verb verbs[] = {
      mp_cli_demo},
     {"load", "[--again] [--name NAME] [--state FILE] FILE...|-",
      "append files of JSON lines (or standard input) to the table, each line once",
-     "Takes newline-delimited JSON through the same pipeline. The place reached in each file is "
-     "kept\n"
-     "in the lake (for hoglake in a file beside): the same command again adds nothing, and of a "
-     "file that has grown only the new\n"
-     "lines. A file that became shorter or different is refused.\n"
+     "Takes newline-delimited JSON through the same pipeline. The place reached in each file is\n"
+     "kept in the lake (for hoglake in a file beside): the same command again adds nothing, and\n"
+     "of a file that has grown only the new lines. A last line that is still being written is\n"
+     "left for the next run. A file that became shorter or different is refused, and so is what\n"
+     "is no regular file, or is packed.\n"
      "\n"
      "  -             read standard input\n"
      "  --name NAME   a name for standard input, under which it can be resumed\n"
@@ -74,15 +74,16 @@ static const struct verb verbs[] = {
 
 enum { VERBS = sizeof(verbs) / sizeof(*verbs) };
 
-static const char exit_codes[] =
-    "Exit codes:\n"
-    "  0   done, or stopped in good order\n"
-    "  2   a setting or an argument is wrong; nothing was opened\n"
-    "  3   fenced: another process owns these partitions now\n"
-    "  4   the destination is not what it was, and an operator has to decide\n"
-    "  5   outage: Kafka, catalog or store did not come back in time\n"
-    "  70  a bug in millpond\n"
-    "  71  the system gave no memory\n";
+static const char exit_codes[] = "Exit codes:\n"
+                                 "  0   done, or stopped in good order\n"
+                                 "  2   a setting or an argument is wrong; nothing was opened\n"
+                                 "  3   fenced: another process owns these partitions now\n"
+                                 "  4   refused for good, and an operator has to decide: a right "
+                                 "is missing, the topic does not\n"
+                                 "      come, or topic or destination are not what they were\n"
+                                 "  5   outage: Kafka, catalog or store did not come back in time\n"
+                                 "  70  a bug in millpond\n"
+                                 "  71  the system gave no memory\n";
 
 static void print_verbs(FILE *to)
 {

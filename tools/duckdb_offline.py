@@ -44,6 +44,19 @@ def connect():
     return connection
 
 
+def s3_secret(connection, environment):
+    """Lets it into S3 by the settings that millpond takes, where its keys are set."""
+    def text(name, otherwise=""):
+        return environment.get("DUCKDB_S3_" + name, otherwise).replace("'", "''")
+
+    if text("ACCESS_KEY_ID"):
+        settings = [("KEY_ID", text("ACCESS_KEY_ID")), ("SECRET", text("SECRET_ACCESS_KEY")),
+                    ("REGION", text("REGION")), ("ENDPOINT", text("ENDPOINT")),
+                    ("USE_SSL", text("USE_SSL", "true")), ("URL_STYLE", text("URL_STYLE", "vhost"))]
+        connection.execute("CREATE SECRET (TYPE s3, %s)" % ", ".join(
+            "%s '%s'" % setting for setting in settings if setting[1]))
+
+
 def attach(connection, catalog, **options):
     """Attaches the lake of "sqlite:PATH" or "postgres:CONNINFO" as `lake`."""
     listed = ", ".join("%s %s" % (key, value if isinstance(value, (bool, int))

@@ -11,6 +11,7 @@
 #include "cli/check_priv.h"
 #include "cli/kafka.h"
 #include "kafka/source_rdkafka.h"
+#include "pipeline/pipeline.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -110,6 +111,55 @@ static void check_kafka(struct mp_check *check)
     mp_free(stored);
 }
 
+static void catalog_fault(struct mp_check *check, const struct mp_err *err, const char *otherwise)
+{
+    mp_check_fault(check, "catalog", err,
+                   err->code == MP_BAD_CONFIG
+                       ? "change the setting or the catalog, so that they agree"
+                       : otherwise);
+}
+
+/* The table of that name; NULL: there is none, or a fault, which is told. */
+static const struct mp_lake_table *check_table(struct mp_check *check, struct mp_str name,
+                                               struct mp_err *err)
+{
+    const struct mp_lake_table *table;
+    enum mp_code code = check->lake->driver->resolve(check->lake, name, err, &table);
+
+    if (code && code != MP_NOT_FOUND)
+        catalog_fault(check, err, "let this user read the catalog's tables");
+    return code ? NULL : table;
+}
+
+/* Where they are there: our own columns, as they have to be. */
+static void check_tables(struct mp_check *check)
+{
+    static const char advice[] = "change the column, or name another in the setting";
+    const struct mp_config *config = check->config;
+    const struct mp_lake_table *table;
+    struct mp_err err = {0};
+
+    if (config->quarantine_table.size) {
+        table = check_table(check, config->quarantine_table, &err);
+        if (err.code && err.code != MP_NOT_FOUND)
+            return;
+        if (table && mp_pipeline_quarantine_fits(&table->schema, &err)) {
+            catalog_fault(check, &err, advice);
+            return;
+        }
+    }
+    table = check_table(check, config->table, &err);
+    if (table && mp_pipeline_rescued_fits(&table->schema, config->rescued_column, &err))
+        catalog_fault(check, &err, advice);
+    else if (table)
+        mp_check_fine("catalog", "table %.*s: %u columns, snapshot %" PRId64 "%s%.*s",
+                      MP_STR_ARG(config->table), table->schema.column_count, table->snapshot,
+                      table->warning.size ? "; " : "", MP_STR_ARG(table->warning));
+    else if (err.code == MP_NOT_FOUND)
+        mp_check_fine("catalog", "the lake is there; table %.*s is not, run makes it",
+                      MP_STR_ARG(config->table));
+}
+
 static void check_catalog(struct mp_check *check)
 {
     static const struct mp_check_advice ducklake[] = {
@@ -118,7 +168,6 @@ static void check_catalog(struct mp_check *check)
         {EPROTONOSUPPORT, "use a millpond that knows this version, or another catalog"},
     };
     bool hoglake = check->config->destination == MP_DESTINATION_HOGLAKE;
-    const struct mp_lake_table *table;
     struct mp_err err = {0};
     enum mp_code code =
         mp_open_lake(check->config, check->config->kafka.group, check->config->kafka.topic, true,
@@ -143,16 +192,7 @@ static void check_catalog(struct mp_check *check)
                                        &err, otherwise));
         return;
     }
-    code = check->lake->driver->resolve(check->lake, check->config->table, &err, &table);
-    if (code == MP_NOT_FOUND)
-        mp_check_fine("catalog", "the lake is there; table %.*s is not, run makes it",
-                      MP_STR_ARG(check->config->table));
-    else if (code)
-        mp_check_fault(check, "catalog", &err, "let this user read the catalog's tables");
-    else
-        mp_check_fine("catalog", "table %.*s: %u columns, snapshot %" PRId64 "%s%.*s",
-                      MP_STR_ARG(check->config->table), table->schema.column_count, table->snapshot,
-                      table->warning.size ? "; " : "", MP_STR_ARG(table->warning));
+    check_tables(check);
 }
 
 /* Where run would go on, by the book of record: the lake's, or the group's where the lake keeps

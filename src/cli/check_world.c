@@ -2,11 +2,9 @@
 #include "cli/check_priv.h"
 
 #include "base/mem.h"
-#include "lake/ducklake/layout.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +15,7 @@ enum { CLOCK_S_MAX = 60, ASK_AGAIN_MS = 20 };
 
 /* --- store ---------------------------------------------------------------------------------- */
 
-static const struct mp_check_advice store_advice[] = {
+static const struct mp_check_advice ducklake_advice[] = {
     {404, "make the bucket, or look at DUCKLAKE_DATA_PATH"},
     {401, "look at DUCKDB_S3_ACCESS_KEY_ID and DUCKDB_S3_SECRET_ACCESS_KEY"},
     {403, "look at DUCKDB_S3_ACCESS_KEY_ID and DUCKDB_S3_SECRET_ACCESS_KEY, and let them put "
@@ -31,24 +29,32 @@ static const struct mp_check_advice store_advice[] = {
     {ENOSPC, "make room there"},
 };
 
+static const struct mp_check_advice hoglake_advice[] = {
+    {404, "make the bucket of the catalog's data path, or look at HOGLAKE_S3_ENDPOINT"},
+    {401, "look at HOGLAKE_S3_ACCESS_KEY and HOGLAKE_S3_SECRET_KEY"},
+    {403, "look at HOGLAKE_S3_ACCESS_KEY and HOGLAKE_S3_SECRET_KEY, and let them put and delete "
+          "below the catalog's data path"},
+    {301, "look at HOGLAKE_S3_REGION and HOGLAKE_S3_ENDPOINT"},
+    {400, "look at HOGLAKE_S3_REGION"},
+};
+
 static void store_fault(struct mp_check *check, const struct mp_err *err)
 {
-    mp_check_fault(check, "store", err,
-                   mp_check_advice(store_advice, COUNT(store_advice), err,
-                                   "look at DUCKLAKE_DATA_PATH, DUCKDB_S3_ENDPOINT and "
-                                   "DUCKDB_S3_USE_SSL, and the way there"));
+    const char *advice = check->config->destination == MP_DESTINATION_HOGLAKE
+                             ? mp_check_advice(hoglake_advice, COUNT(hoglake_advice), err,
+                                               "look at HOGLAKE_S3_ENDPOINT, and the way there")
+                             : mp_check_advice(ducklake_advice, COUNT(ducklake_advice), err,
+                                               "look at DUCKLAKE_DATA_PATH, DUCKDB_S3_ENDPOINT and "
+                                               "DUCKDB_S3_USE_SSL, and the way there");
+
+    mp_check_fault(check, "store", err, advice);
 }
 
 /* Where run would put objects; empty: nobody says so. */
 static struct mp_str data_path(struct mp_check *check)
 {
-    char directory[PATH_MAX];
-
-    if (check->lake)
-        return check->lake->driver->data_path(check->lake);
-    if (!getcwd(directory, sizeof(directory)))
-        return check->config->data_path;
-    return mp_dl_data_path(check->arena, check->config->data_path, mp_str_c(directory));
+    return check->lake ? check->lake->driver->data_path(check->lake)
+                       : mp_data_path(check->config, check->arena);
 }
 
 /* Bytes of path that are directories which are there. */

@@ -2,7 +2,11 @@
 #include "cli/engine.h"
 
 #include "lake/ducklake/ducklake.h"
+#include "lake/ducklake/layout.h"
 #include "lake/hoglake/hoglake.h"
+
+#include <limits.h>
+#include <unistd.h>
 
 static struct mp_ducklake_options ducklake_options(const struct mp_config *config)
 {
@@ -71,6 +75,15 @@ enum mp_code mp_open_lake(const struct mp_config *config, struct mp_str group, s
     return config->destination == MP_DESTINATION_HOGLAKE
                ? open_hoglake(config, topic, read_only, env, err, ret)
                : open_ducklake(config, group, topic, read_only, env, err, ret);
+}
+
+struct mp_str mp_data_path(const struct mp_config *config, struct mp_arena *arena)
+{
+    char directory[PATH_MAX];
+
+    if (!getcwd(directory, sizeof(directory)))
+        return config->data_path;
+    return mp_dl_data_path(arena, config->data_path, mp_str_c(directory));
 }
 
 enum mp_code mp_open_store(const struct mp_config *config, struct mp_str data_path,

@@ -38,6 +38,41 @@ struct mp_engine {
     atomic_bool ending;
 };
 
+/* Is there a hoglake catalog, or none that can be asked? Then it says itself where its store is. */
+static bool has_catalog(struct mp_engine *engine)
+{
+    struct mp_lake *lake = NULL;
+    enum mp_code code = mp_open_lake(engine->config, engine->options.group, engine->options.topic,
+                                     true, &engine->env, NULL, &lake);
+
+    mp_lake_close(lake);
+    return code != MP_NOT_FOUND;
+}
+
+/* A directory is made when it is opened; S3 says nothing before it is asked. */
+static enum mp_code door_prove(void *self, struct mp_err *err)
+{
+    struct mp_engine *engine = self;
+    bool hoglake = engine->config->destination == MP_DESTINATION_HOGLAKE;
+    struct mp_store *store = NULL;
+    struct mp_arena arena;
+    struct mp_str path;
+    enum mp_code code;
+
+    if (hoglake && has_catalog(engine))
+        return MP_OK;
+    mp_arena_init(&arena, 0);
+    path = mp_data_path(engine->config, &arena);
+    code = mp_open_store(engine->config, path, &engine->env, err, &store);
+    if (!code && hoglake)
+        code = mp_probe_store(engine->config, path, store, engine->log, err);
+    else if (!code && strcmp(store->driver->name, "s3") == 0)
+        code = mp_prove_store(store, engine->log, err);
+    mp_store_close(store);
+    mp_arena_fini(&arena);
+    return code;
+}
+
 static enum mp_code door_lake(void *self, struct mp_err *err, struct mp_lake **ret)
 {
     struct mp_engine *engine = self;
@@ -134,8 +169,12 @@ static struct mp_pipeline *pipeline_of(struct mp_engine *engine)
         .until_end = engine->options.until_end,
         .from_start = engine->options.from_start,
     };
-    struct mp_pipeline_doors doors = {engine, door_lake, door_store, door_source,
-                                      engine->options.open_whole_source ? door_whole_source : NULL};
+    struct mp_pipeline_doors doors = {engine,
+                                      door_lake,
+                                      door_store,
+                                      door_source,
+                                      engine->options.open_whole_source ? door_whole_source : NULL,
+                                      door_prove};
     struct mp_pipeline_world world = {&engine->env, engine->log, engine->metrics, engine->health};
 
     if (config->destination == MP_DESTINATION_HOGLAKE) {

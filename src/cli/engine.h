@@ -51,6 +51,8 @@ struct mp_metrics *mp_engine_metrics(const struct mp_engine *engine);
 enum mp_code mp_open_lake(const struct mp_config *config, struct mp_str group, struct mp_str topic,
                           bool read_only, const struct mp_env *env, struct mp_err *err,
                           struct mp_lake **ret);
+/* Where a DuckLake's objects go, as its catalog would say it; made in arena. */
+struct mp_str mp_data_path(const struct mp_config *config, struct mp_arena *arena);
 enum mp_code mp_open_store(const struct mp_config *config, struct mp_str data_path,
                            const struct mp_env *env, struct mp_err *err, struct mp_store **ret);
 /* What time the catalog's server has, microseconds since 1970. MP_NOT_FOUND: it has no clock. */

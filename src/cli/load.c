@@ -7,16 +7,23 @@
  * A hoglake catalog keeps no offsets: there the book of record is a state file
  * (kafka/file_state.h), which only one load uses at a time. A file that is loaded once more gets
  * another name in it, since the same lines under the same name are published once.
+ *
+ * A file that is still being written may end within a line: that is left for the next run.
  */
 #include "cli/cli.h"
 
+#include "base/utf8.h"
 #include "cli/engine.h"
+#include "cli/load_look.h"
+#include "json/json.h"
 #include "kafka/source_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { NAME_BYTES_MAX = 1024 };
 
 struct load {
     const struct mp_config *config;
@@ -28,17 +35,34 @@ struct load {
     bool again;
     struct mp_env env;
     uint64_t began_us, size_bytes; /* size 0: not known */
+    size_t left_bytes;             /* of a last line that is not whole */
     bool terminal;
 };
+
+/* A line without an end is one where it is a record: what is cut short is none. */
+static bool is_whole(void *self, struct mp_str line)
+{
+    struct load *load = self;
+    struct mp_json *json = mp_json_new();
+    struct mp_json_record record;
+    size_t at;
+    bool whole = mp_json_scan(json, line, &record, &at) == MP_JSON_OK;
+
+    mp_json_free(json);
+    load->left_bytes = whole ? 0 : line.size;
+    return whole;
+}
 
 static enum mp_code open_source(void *self, struct mp_engine *engine, struct mp_err *err,
                                 struct mp_source **ret)
 {
     struct load *load = self;
     struct mp_source_file_options options = {
-        .path = load->path, .state = load->state, .name = load->topic};
+        .path = load->path, .state = load->state, .name = load->topic, .self = load};
 
     (void)engine;
+    if (strcmp(load->path, "-") != 0 || load->name.size)
+        options.whole = is_whole; /* the rest can be read by another run */
     return mp_source_file_open(&options, err, ret);
 }
 
@@ -131,9 +155,9 @@ static enum mp_code name_file(struct load *load, struct mp_str group, struct mp_
     hash = memrchr(ret->data, '#', ret->size);
     known.prefix = mp_str_n(ret->data, (size_t)(hash - ret->data) + 1);
     if (!load->state)
-        code = mp_open_lake(load->config, group, MP_STR(""), false, &load->env, err, &lake);
+        code = mp_open_lake(load->config, group, MP_STR(""), true, &load->env, err, &lake);
     if (code)
-        return code;
+        return code == MP_NOT_FOUND ? MP_OK : code; /* no lake yet, which knows no file */
     {
         /* visit_topic writes into ret, which the prefix points into */
         char prefix[8192];
@@ -204,6 +228,7 @@ static enum mp_code load_one(struct load *load, struct mp_err *err)
     if (load->again && load->state)
         name_anew(load, &topic);
     load->topic = mp_buf_str(&topic);
+    load->left_bytes = 0;
     options.group = mp_buf_str(&group);
     options.topic = load->topic;
     load->began_us = mp_now_mono_us(&load->env);
@@ -221,10 +246,35 @@ static enum mp_code load_one(struct load *load, struct mp_err *err)
             load->path, counts.rows, counts.records, seconds,
             (double)counts.json_bytes / 1e6 / seconds, counts.files,
             (double)counts.parquet_bytes / 1e6, counts.quarantined, counts.rescued);
+    if (load->left_bytes && !code)
+        fprintf(stderr,
+                "%s: the last line has no end and is no JSON object yet: its %zu bytes are left "
+                "for the next run\n",
+                load->path, load->left_bytes);
 out:
     mp_engine_close(engine);
     mp_buf_fini(&group);
     mp_buf_fini(&topic);
+    return code;
+}
+
+/* Everything that can be wrong with the arguments, before anything is opened. */
+static enum mp_code look_at_all(const struct load *load, char *const *paths, int count,
+                                struct mp_err *err)
+{
+    bool standard = false;
+    enum mp_code code = MP_OK;
+
+    for (int i = 0; i < count && !code; i++) {
+        standard |= strcmp(paths[i], "-") == 0;
+        code = mp_load_look(paths[i], err);
+    }
+    if (!code && load->name.size && !standard)
+        code = mp_err_set(err, MP_BAD_CONFIG, "--name %.*s is for standard input, which is no file",
+                          MP_STR_ARG(load->name));
+    if (!code && (load->name.size > NAME_BYTES_MAX || !mp_utf8_is(load->name)))
+        code = mp_err_set(err, MP_BAD_CONFIG, "--name is UTF-8 text of at most %d bytes",
+                          NAME_BYTES_MAX);
     return code;
 }
 
@@ -284,6 +334,8 @@ int mp_cli_load(const struct mp_cli_args *args)
         return status;
     mp_arena_init(&arena, 0);
     code = mp_config_load(&arena, args->environment, &without_kafka, &err, &load.config);
+    if (!code)
+        code = look_at_all(&load, args->values + first, args->count - first, &err);
     if (!code)
         code = open_state(&load, &err);
     for (int i = first; i < args->count && !code; i++) {

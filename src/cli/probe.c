@@ -1,8 +1,8 @@
-/* cli/probe.c - may objects be put where the hoglake catalog wants them?
+/* cli/probe.c - may objects be put where the catalog wants them?
  *
  * An empty object under a fixed key, put again at each start through the store that files go
- * through later, never read and never removed: so that a bucket, region or key that is wrong is
- * known before the first record is read.
+ * through later, never read, and for hoglake never removed: so that a bucket, region or key that is
+ * wrong is known before the first record is read, and before a new lake names it for ever.
  *
  * After  the millpond sheet, 11.3.
  */
@@ -60,5 +60,22 @@ enum mp_code mp_probe_store(const struct mp_config *config, struct mp_str data_p
            s3->access_key.size ? "static HOGLAKE_S3_* keys" : "the AWS default credential chain",
            MP_STR_ARG(s3->endpoint.size ? s3->endpoint : MP_STR("AWS default")),
            MP_STR_ARG(s3->region.size ? s3->region : MP_STR("unset")));
+    return MP_OK;
+}
+
+enum mp_code mp_prove_store(struct mp_store *store, struct mp_log *log, struct mp_err *err)
+{
+    struct mp_store_object probe = {.key = key};
+    struct mp_err why = {0};
+    bool done;
+    enum mp_code code = store->driver->put(store, &probe, 1, &done, err);
+
+    if (code) {
+        mp_err_add(err, "the store cannot be written to");
+        return code;
+    }
+    if (store->driver->remove(store, key, &why))
+        mp_log(log, MP_LOG_WARN, "millpond.main",
+               "what is put into the store cannot be removed again: %s", why.text);
     return MP_OK;
 }

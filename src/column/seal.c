@@ -1,6 +1,7 @@
 /* column/seal.c - the end of a batch: what the table lacks, then columns as they are written. */
 #include "base/mem.h"
 #include "column/batch_priv.h"
+#include "column/transform.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -177,14 +178,50 @@ static void build_rescued(struct mp_batch *batch, struct mp_builder *builder)
     mp_buf_fini(&text);
 }
 
-/* The stamp in every row; a live column of another type than a timestamp is left null. */
+/* The stamp as a live column's type has it, rounded down; 0 bytes: it has none. */
+static uint32_t stamp_as(struct mp_type type, int64_t us, int64_t *ret)
+{
+    switch ((enum mp_type_id)type.id) {
+    case MP_TYPE_TIMESTAMPTZ:
+    case MP_TYPE_TIMESTAMP:
+        *ret = us;
+        return 8;
+    case MP_TYPE_TIMESTAMP_S:
+        *ret = us - us % 1000000;
+        return 8;
+    case MP_TYPE_TIMESTAMP_S_MS:
+        *ret = us / 1000000 * 1000;
+        return 8;
+    case MP_TYPE_TIMESTAMP_MS:
+        *ret = us / 1000;
+        return 8;
+    case MP_TYPE_TIMESTAMP_NS:
+        *ret = us * 1000;
+        return 8;
+    case MP_TYPE_DATE:
+        *ret = us / 86400000000; /* little-endian: the first four bytes are the days */
+        return 4;
+    default:
+        return 0;
+    }
+}
+
+/* The stamp in every row: as a time where the live type is one, as its text where that is text,
+ * else null. */
 static void build_stamp(struct mp_batch *batch, struct mp_builder *builder, int64_t stamp)
 {
-    uint32_t rows = batch->rows;
+    int64_t value;
+    uint32_t rows = batch->rows, width = stamp_as(builder->type, stamp, &value);
+    struct mp_str text = {0};
 
-    if (builder->type.id == MP_TYPE_TIMESTAMPTZ || builder->type.id == MP_TYPE_TIMESTAMP)
-        for (batch->rows = 0; batch->rows < rows; batch->rows++)
-            mp_builder_put_fixed(batch, builder, &stamp, 8);
+    if (builder->type.id == MP_TYPE_VARCHAR)
+        text = mp_value_text(&batch->arena, MP_TYPE(TIMESTAMPTZ),
+                             mp_str_n((const char *)&stamp, sizeof(stamp)));
+    for (batch->rows = 0; batch->rows < rows; batch->rows++)
+        if (width)
+            mp_builder_put_fixed(batch, builder, &value, width);
+        else if (text.size)
+            mp_builder_put_text(batch, builder, text);
     batch->rows = rows;
 }
 

@@ -117,6 +117,27 @@ static enum mp_code read_ducklake_s3(struct mp_reader *r)
     return MP_OK;
 }
 
+/* A path with something like a scheme in front that is no directory's or S3's: a slip, or a store
+ * that we do not know. */
+static bool other_scheme(struct mp_str path)
+{
+    const char *colon = memchr(path.data, ':', path.size),
+               *slash = memchr(path.data, '/', path.size);
+
+    return colon && slash && colon < slash && !mp_str_starts(path, MP_STR("s3://")) &&
+           !mp_str_starts(path, MP_STR("file:///"));
+}
+
+static enum mp_code read_data_path(struct mp_reader *r)
+{
+    struct mp_str *path = &r->config->data_path;
+    enum mp_code code = mp_read_text(r, MP_SET_DUCKLAKE_DATA_PATH, path);
+
+    if (!code && other_scheme(*path))
+        code = mp_read_fault(r, MP_SET_DUCKLAKE_DATA_PATH, "s3://bucket/prefix/ or a directory");
+    return code;
+}
+
 enum mp_code mp_read_ducklake(struct mp_reader *r)
 {
     struct mp_config *config = r->config;
@@ -129,7 +150,7 @@ enum mp_code mp_read_ducklake(struct mp_reader *r)
     if (!code)
         code = mp_read_text(r, MP_SET_DUCKLAKE_SCHEMA, &config->schema);
     if (!code)
-        code = mp_read_text(r, MP_SET_DUCKLAKE_DATA_PATH, &config->data_path);
+        code = read_data_path(r);
     if (!code)
         code = read_catalog(r);
     if (!code)

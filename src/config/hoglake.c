@@ -149,7 +149,9 @@ enum mp_code mp_read_hoglake(struct mp_reader *r)
     if (!code)
         code = mp_read_text(r, MP_SET_HOGLAKE_DATA_PATH, &config->data_path);
     if (!code && config->data_path.size && !hoglake_data_path_ok(config->data_path))
-        code = mp_read_fault(r, MP_SET_HOGLAKE_DATA_PATH, "s3://bucket or s3://bucket/prefix");
+        code = mp_read_fault(
+            r, MP_SET_HOGLAKE_DATA_PATH,
+            "s3://bucket or s3://bucket/prefix, the bucket 3 to 63 of a-z, 0-9, '.' and '-'");
     if (!code)
         code = read_hoglake_s3(r);
     if (code)

@@ -9,13 +9,34 @@
 
 /* --- what, who, where ------------------------------------------------------------------------ */
 
+/* What brokers take for a name. */
+static bool is_topic(struct mp_str name)
+{
+    bool good = name.size <= 249 && !mp_str_eq(name, MP_STR(".")) && !mp_str_eq(name, MP_STR(".."));
+
+    for (size_t i = 0; i < name.size && good; i++) {
+        char c = name.data[i];
+
+        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '.' || c == '_' || c == '-';
+    }
+    return good;
+}
+
 static enum mp_code read_topic(struct mp_reader *r)
 {
+    struct mp_str *topic = &r->config->kafka.topic;
+    enum mp_code code;
+
     if (r->options->without_kafka && !mp_read_given(r, MP_SET_KAFKA_TOPIC)) {
-        r->config->kafka.topic = MP_STR("load");
+        *topic = MP_STR("load");
         return MP_OK;
     }
-    return mp_read_text(r, MP_SET_KAFKA_TOPIC, &r->config->kafka.topic);
+    code = mp_read_text(r, MP_SET_KAFKA_TOPIC, topic);
+    if (!code && !is_topic(*topic))
+        code = mp_read_fault(r, MP_SET_KAFKA_TOPIC,
+                             "a name of at most 249 letters, digits, '.', '_' and '-'");
+    return code;
 }
 
 static enum mp_code read_destination(struct mp_reader *r)

@@ -74,7 +74,7 @@ const char *mp_setting_allowed(struct mp_arena *arena, enum mp_setting_id id)
     case MP_KIND_REAL:
         return "a positive number of seconds";
     case MP_KIND_IDENT:
-        return "a letter or '_', then letters, digits and '_'";
+        return "a letter or '_', then at most 254 letters, digits and '_'";
     case MP_KIND_CHOICE:
         while (mp_text_next(&rest, '|', &choice))
             list = mp_arena_printf(arena, "%s%s%.*s", list, *list ? ", " : "", MP_STR_ARG(choice));

@@ -77,10 +77,10 @@ enum mp_code mp_read_sort(struct mp_reader *r)
     list = mp_text_split(r->arena, value, ',', &count);
     for (uint32_t i = 0; i < count; i++) {
         if (!mp_text_identifier(list[i]))
-            return mp_read_fault(
-                r, MP_SET_MILLPOND_SORT_BY,
-                "column names (a letter or '_', then letters, digits and '_'), separated "
-                "by commas");
+            return mp_read_fault(r, MP_SET_MILLPOND_SORT_BY,
+                                 "column names (a letter or '_', then at most 254 letters, digits "
+                                 "and '_'), separated "
+                                 "by commas");
         if (!list_has(list, kept, list[i]))
             list[kept++] = list[i];
     }

@@ -32,7 +32,7 @@ struct mp_str mp_text_trim(struct mp_str text)
 
 bool mp_text_identifier(struct mp_str text)
 {
-    if (!text.size || digit(text.data[0]))
+    if (!text.size || text.size > 255 || digit(text.data[0]))
         return false;
     for (size_t i = 0; i < text.size; i++)
         if (!letter(text.data[i]) && !digit(text.data[i]) && text.data[i] != '_')

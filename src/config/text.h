@@ -14,7 +14,7 @@
 struct mp_str mp_env_find(char *const *environment, const char *name);
 
 struct mp_str mp_text_trim(struct mp_str text);
-/* [a-zA-Z_][a-zA-Z0-9_]* */
+/* [a-zA-Z_][a-zA-Z0-9_]{0,254} */
 bool mp_text_identifier(struct mp_str text);
 /* One of `first`, then at most `more` of `rest`, each a set of characters. */
 bool mp_text_name(struct mp_str name, const char *first, const char *rest, size_t more);

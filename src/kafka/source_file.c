@@ -33,11 +33,15 @@ struct file_source {
     bool regular; /* has a size, can be read anywhere */
     bool ended;   /* read to its end */
     bool resting; /* gives nothing until it is sought */
+    bool partial; /* ended within a line, which is not given */
     size_t line_bytes_max;
 
     char *data;
     size_t begin, scanned, end, capacity;
     int64_t position; /* of data[begin] */
+
+    bool (*whole)(void *self, struct mp_str line);
+    void *self;
 
     struct mp_file_state *state; /* NULL: nobody's offsets are kept here */
     char *name;                  /* in the state */
@@ -116,8 +120,18 @@ static enum mp_code fill(struct file_source *file, uint32_t wait_ms, struct mp_e
     return MP_OK;
 }
 
+/* Is what stands behind the last line feed a line? */
+static bool rest_is_line(struct file_source *file)
+{
+    struct mp_str rest = {file->data + file->begin, file->end - file->begin};
+
+    if (rest.size && !file->partial && file->regular && file->whole)
+        file->partial = !file->whole(file->self, rest);
+    return rest.size && !file->partial;
+}
+
 /* Finds the next line: from begin, *ret_size bytes with its line feed. At the file's end the rest
- * is a line without one. False: there is none yet. */
+ * may be a line without one. False: there is none yet. */
 static bool next_line(struct file_source *file, size_t *ret_size)
 {
     const char *feed = NULL;
@@ -127,7 +141,7 @@ static bool next_line(struct file_source *file, size_t *ret_size)
     if (!feed) {
         file->scanned = file->end;
         *ret_size = file->end - file->begin;
-        return file->ended && *ret_size;
+        return file->ended && rest_is_line(file);
     }
     *ret_size = (size_t)(feed + 1 - (file->data + file->begin));
     return true;
@@ -188,8 +202,9 @@ static enum mp_code file_poll(struct mp_source *source, uint32_t records_max, ui
                 return code;
         }
     }
-    *ret = (struct mp_records){
-        .items = file->items, .count = count, .end = file->ended && file->begin == file->end};
+    *ret = (struct mp_records){.items = file->items,
+                               .count = count,
+                               .end = file->ended && (file->partial || file->begin == file->end)};
     return MP_OK;
 }
 
@@ -234,7 +249,7 @@ static enum mp_code seek_regular(struct file_source *file, int64_t offset, struc
         return code;
     file->begin = file->scanned = file->end = 0;
     file->position = to;
-    file->ended = false;
+    file->ended = file->partial = false;
     return MP_OK;
 }
 
@@ -458,6 +473,8 @@ enum mp_code mp_source_file_open(const struct mp_source_file_options *options, s
     file->path = copy(mp_str_c(name));
     file->state = options->state;
     file->name = copy(options->name);
+    file->whole = options->whole;
+    file->self = options->self;
     file->owned = !standard;
     file->fd = standard ? STDIN_FILENO : open(options->path, O_RDONLY | O_CLOEXEC);
     if (file->fd < 0 || fstat(file->fd, &info) < 0 || S_ISDIR(info.st_mode)) {

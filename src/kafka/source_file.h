@@ -2,7 +2,8 @@
  *
  * A record is a line; its offset is the byte position of its first byte, its next_offset the one
  * behind its line feed. A carriage return before the line feed is not part of the value; empty
- * lines are no records; the last line needs no line feed. Records have neither key nor time.
+ * lines are no records. What stands behind a file's last line feed is a line too, unless the user
+ * says that it is not whole: somebody may still be writing it. Records have neither key nor time.
  *
  * Memory   buffer_bytes, more while a longer line is read; views point into it, no line is copied.
  * Always   FL1 seek lands where a line may begin: at 0, behind a line feed, before a line break or
@@ -27,6 +28,10 @@ struct mp_source_file_options {
     size_t line_bytes_max;       /* 0: 256 MiB; a longer line is MP_BAD_DATA */
     struct mp_file_state *state; /* borrowed until close; NULL: none */
     struct mp_str name;          /* of this source in the state; copied */
+    /* Asked of a regular file's last bytes where they end without a line feed. False: they are no
+     * record yet, and the source ends before them. NULL: they are. */
+    bool (*whole)(void *self, struct mp_str line);
+    void *self;
 };
 
 enum mp_code mp_source_file_open(const struct mp_source_file_options *options, struct mp_err *err,

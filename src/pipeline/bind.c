@@ -115,6 +115,28 @@ static void tell_refused(struct mp_pipeline *p, const struct mp_job_table *table
            MP_STR_ARG(table->name), MP_STR_ARG(first->name), count, mp_batch_rows(table->batch));
 }
 
+/* NOT NULL columns that this batch has no value for in some row: stored all the same, and told. */
+static void tell_nulls(struct mp_pipeline *p, const struct mp_job_table *table)
+{
+    const struct mp_schema *schema = &table->table->schema;
+    uint32_t rows = mp_batch_rows(table->batch), count;
+    const struct mp_column *columns = mp_batch_columns(table->batch, &count);
+
+    for (uint32_t i = 0; i < schema->column_count; i++) {
+        const struct mp_live_column *live = &schema->columns[i];
+        uint32_t values = 0;
+
+        for (uint32_t c = 0; live->required && c < count; c++)
+            if (columns[c].field_id == live->field_id)
+                values = columns[c].values;
+        if (live->required && values < rows)
+            mp_log(p->world.log, MP_LOG_WARN, logger,
+                   "table %.*s: column \"%.*s\" is NOT NULL, and %u of %u rows have none; DuckDB "
+                   "will neither update nor merge them",
+                   MP_STR_ARG(table->name), MP_STR_ARG(live->name), rows - values, rows);
+    }
+}
+
 static enum mp_code bind_table(struct mp_pipeline *p, struct mp_job_table *table,
                                struct mp_err *err)
 {
@@ -128,6 +150,9 @@ static enum mp_code bind_table(struct mp_pipeline *p, struct mp_job_table *table
     if (code == MP_NOT_FOUND)
         live = NULL;
     for (unsigned round = 0; round < 8; round++) {
+        code = live ? mp_own_columns_fit(p, live, table->name, err) : MP_OK;
+        if (code)
+            return code;
         code = mp_batch_plan(table->batch, live ? &live->schema : NULL, err, &plan);
         if (code)
             return code;
@@ -137,6 +162,7 @@ static enum mp_code bind_table(struct mp_pipeline *p, struct mp_job_table *table
             tell_refused(p, table);
             mp_batch_seal(table->batch, &live->schema, mp_now_wall_us(p->world.env));
             table->table = live;
+            tell_nulls(p, table);
             return MP_OK;
         }
         code = evolve(p, table, &plan, err, &live);

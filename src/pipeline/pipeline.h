@@ -86,6 +86,9 @@ struct mp_pipeline_doors {
     /* A second source that has every partition of the topic, to read again what somebody else left
      * behind; its reached sees the log's end. NULL: the source itself has them all. */
     enum mp_code (*open_whole_source)(void *self, struct mp_err *err, struct mp_source **ret);
+    /* Whether the store answers and takes objects, before a lake is made that names it for ever.
+     * NULL: not asked. */
+    enum mp_code (*prove_store)(void *self, struct mp_err *err);
 };
 
 /* All borrowed; log, metrics and health may be NULL. */
@@ -95,6 +98,12 @@ struct mp_pipeline_world {
     struct mp_metrics *metrics;
     struct mp_health *health;
 };
+
+/* Columns that the pipeline fills itself, in a table that has them already. MP_REFUSED: with a type
+ * that they cannot be written as. */
+enum mp_code mp_pipeline_rescued_fits(const struct mp_schema *live, struct mp_str name,
+                                      struct mp_err *err);
+enum mp_code mp_pipeline_quarantine_fits(const struct mp_schema *live, struct mp_err *err);
 
 struct mp_pipeline;
 

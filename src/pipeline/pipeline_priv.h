@@ -241,6 +241,26 @@ void mp_job_free(struct mp_pipeline *p, struct mp_job *job);
  * the ranges must be read again. */
 enum mp_code mp_bind(struct mp_publish *publish, struct mp_err *err);
 
+/* own_columns.c */
+
+/* Columns of the quarantine table, in order. */
+enum {
+    MP_Q_TOPIC,
+    MP_Q_PARTITION,
+    MP_Q_OFFSET,
+    MP_Q_TIMESTAMP,
+    MP_Q_REASON,
+    MP_Q_KEY,
+    MP_Q_PAYLOAD,
+    MP_QUARANTINE_COLUMNS
+};
+extern const struct mp_pin mp_quarantine_columns[MP_QUARANTINE_COLUMNS];
+
+/* Whether the table of that name (ours, or the quarantine's) takes what the pipeline fills itself;
+ * the table's own name may be spelled otherwise. */
+enum mp_code mp_own_columns_fit(const struct mp_pipeline *p, const struct mp_lake_table *table,
+                                struct mp_str name, struct mp_err *err);
+
 /* book.c; publish's thread */
 
 /* Writes the plan of the job beside the offsets of all its partitions. */

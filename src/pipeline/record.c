@@ -36,28 +36,13 @@ static void log_bad(struct mp_pipeline *p, const struct mp_record *record, const
         MP_STR_ARG(text));
 }
 
-/* Columns of the quarantine table, in order. */
-enum { Q_TOPIC, Q_PARTITION, Q_OFFSET, Q_TIMESTAMP, Q_REASON, Q_KEY, Q_PAYLOAD, Q_COLUMNS };
-
 static struct mp_batch *quarantine_new(struct mp_pipeline *p)
 {
-    static const struct {
-        struct mp_str name;
-        struct mp_type type;
-    } columns[Q_COLUMNS] = {
-        [Q_TOPIC] = {MP_STR_INIT("topic"), {.id = MP_TYPE_VARCHAR}},
-        [Q_PARTITION] = {MP_STR_INIT("partition"), {.id = MP_TYPE_INT32}},
-        [Q_OFFSET] = {MP_STR_INIT("offset"), {.id = MP_TYPE_INT64}},
-        [Q_TIMESTAMP] = {MP_STR_INIT("timestamp"), {.id = MP_TYPE_TIMESTAMPTZ}},
-        [Q_REASON] = {MP_STR_INIT("reason"), {.id = MP_TYPE_VARCHAR}},
-        [Q_KEY] = {MP_STR_INIT("key"), {.id = MP_TYPE_BLOB}},
-        [Q_PAYLOAD] = {MP_STR_INIT("payload"), {.id = MP_TYPE_BLOB}},
-    };
     struct mp_batch_options options = {.columns_max = UINT32_MAX, .fold_case = true};
     struct mp_batch *batch = mp_batch_new(p->pool, &options);
 
-    for (uint32_t i = 0; i < Q_COLUMNS; i++)
-        mp_batch_declare(batch, columns[i].name, columns[i].type);
+    for (int i = 0; i < MP_QUARANTINE_COLUMNS; i++)
+        mp_batch_declare(batch, mp_quarantine_columns[i].name, mp_quarantine_columns[i].type);
     return batch;
 }
 
@@ -74,15 +59,15 @@ static void quarantine(struct mp_pipeline *p, struct mp_part *part, const struct
         return;
     if (!p->quarantine)
         p->quarantine = quarantine_new(p);
-    mp_batch_set_text(p->quarantine, Q_TOPIC, p->options.topic);
-    mp_batch_set(p->quarantine, Q_PARTITION, &record->partition);
-    mp_batch_set(p->quarantine, Q_OFFSET, &record->offset);
+    mp_batch_set_text(p->quarantine, MP_Q_TOPIC, p->options.topic);
+    mp_batch_set(p->quarantine, MP_Q_PARTITION, &record->partition);
+    mp_batch_set(p->quarantine, MP_Q_OFFSET, &record->offset);
     if (record->timestamp_ms >= 0)
-        mp_batch_set(p->quarantine, Q_TIMESTAMP, &us);
-    mp_batch_set_text(p->quarantine, Q_REASON, mp_str_c(reason));
+        mp_batch_set(p->quarantine, MP_Q_TIMESTAMP, &us);
+    mp_batch_set_text(p->quarantine, MP_Q_REASON, mp_str_c(reason));
     if (record->has_key)
-        mp_batch_set_text(p->quarantine, Q_KEY, record->key);
-    mp_batch_set_text(p->quarantine, Q_PAYLOAD, record->value);
+        mp_batch_set_text(p->quarantine, MP_Q_KEY, record->key);
+    mp_batch_set_text(p->quarantine, MP_Q_PAYLOAD, record->value);
     mp_batch_row_end(p->quarantine);
 }
 

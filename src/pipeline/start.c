@@ -48,8 +48,23 @@ static enum mp_code with_ladder(struct mp_pipeline *p, enum mp_health_part part,
     return MP_OK;
 }
 
-/* Opens the lake (once) and looks at the table; where it is there and laid out otherwise than the
- * settings say, that is told: what is there counts. */
+/* A quarantine table that is there takes what would be put into it. */
+static enum mp_code look_at_quarantine(struct mp_pipeline *p, struct mp_err *err)
+{
+    struct mp_str name = p->options.quarantine_table;
+    const struct mp_lake_table *table;
+    enum mp_code code;
+
+    if (!name.size)
+        return MP_OK;
+    code = p->lake->driver->resolve(p->lake, name, err, &table);
+    if (code)
+        return code == MP_NOT_FOUND ? MP_OK : code;
+    return mp_own_columns_fit(p, table, name, err);
+}
+
+/* Opens the lake (once) and looks at its tables; where the table is there and laid out otherwise
+ * than the settings say, that is told: what is there counts. */
 static enum mp_code open_lake(struct mp_pipeline *p, struct mp_err *err)
 {
     const struct mp_lake_evolution nothing = {0};
@@ -60,7 +75,12 @@ static enum mp_code open_lake(struct mp_pipeline *p, struct mp_err *err)
         code = p->doors.open_lake(p->doors.self, err, &p->lake);
     if (code)
         return code;
+    code = look_at_quarantine(p, err);
+    if (code)
+        return code;
     code = p->lake->driver->resolve(p->lake, p->options.table, err, &table);
+    if (!code)
+        code = mp_own_columns_fit(p, table, p->options.table, err);
     if (!code)
         code = p->lake->driver->evolve(p->lake, p->options.table, &nothing, &p->options.create, err,
                                        &table);
@@ -70,6 +90,11 @@ static enum mp_code open_lake(struct mp_pipeline *p, struct mp_err *err)
     if (!code && table->warning.size)
         mp_log(p->world.log, MP_LOG_WARN, logger, "%.*s", MP_STR_ARG(table->warning));
     return MP_OK;
+}
+
+static enum mp_code prove_store(struct mp_pipeline *p, struct mp_err *err)
+{
+    return p->doors.prove_store ? p->doors.prove_store(p->doors.self, err) : MP_OK;
 }
 
 static enum mp_code open_store(struct mp_pipeline *p, struct mp_err *err)
@@ -109,6 +134,9 @@ enum mp_code mp_start_open(struct mp_pipeline *p, struct mp_err *err)
 {
     enum mp_code code;
 
+    code = with_ladder(p, MP_HEALTH_STORE, "prove the store", prove_store, err);
+    if (code)
+        return code;
     code = with_ladder(p, MP_HEALTH_LAKE, "open the lake", open_lake, err);
     if (code)
         return code;

@@ -101,7 +101,14 @@ static void count_misfits(struct mp_pipeline *p, const struct mp_job *job)
                       1);
         mp_type_ducklake_name(misfit->type, type);
         name = mp_log_sample(misfit->name, SHOWN_BYTES_MAX, shown, sizeof(shown));
-        if (told++ < TOLD_MAX)
+        if (told++ >= TOLD_MAX)
+            continue;
+        if (misfit->type.id == MP_TYPE_OTHER)
+            mp_log(
+                p->world.log, MP_LOG_WARN, logger,
+                "Column %.*s: nothing is written to columns of its type, %u values are not in it",
+                MP_STR_ARG(name), misfit->refused);
+        else
             mp_log(p->world.log, MP_LOG_WARN, logger,
                    "Column %.*s: %u values are not what its type %s holds exactly",
                    MP_STR_ARG(name), misfit->refused, type);

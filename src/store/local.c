@@ -463,7 +463,8 @@ static enum mp_code make_root(struct mp_str root, struct mp_err *err)
 
     snprintf(path, sizeof(path), "%.*s/", MP_STR_ARG(root));
     if (stat(path, &info) == 0)
-        return MP_OK;
+        return access(path, W_OK | X_OK) == 0 ? MP_OK
+                                              : sys_error(err, "write to directory", path, errno);
     if (errno != ENOENT)
         return sys_error(err, "open directory", path, errno);
     do {

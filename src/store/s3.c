@@ -301,7 +301,9 @@ static enum mp_code set_place(struct mp_s3 *s3, struct mp_str url, struct mp_err
                         (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_');
     }
     if (!good || size < 3 || size > 255)
-        return mp_err_set(err, MP_BAD_CONFIG, "%.*s does not begin with s3://bucket/",
+        return mp_err_set(err, MP_BAD_CONFIG,
+                          "%.*s does not begin with s3://bucket/, the bucket 3 to 255 of letters, "
+                          "digits, '.', '-' and '_'",
                           MP_STR_ARG(url));
     s3->bucket = mp_arena_str(&s3->memory, (struct mp_str){rest.data, size});
     rest = skip(rest, size);

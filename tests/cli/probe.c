@@ -88,12 +88,55 @@ static void an_outage_of_the_store_may_pass(void)
     http_script_stop(script);
 }
 
+/* For a DuckLake what was put is taken away again, where that is allowed. */
+static void what_was_put_to_see_is_removed(void)
+{
+    static const struct {
+        struct http_step steps[2];
+        uint32_t requests;
+        enum mp_code code;
+    } rows[] = {
+        {{{.status = 200}, {.status = 204}}, 2, MP_OK},
+        {{{.status = 200}, {.status = 403, .body = FAULT("AccessDenied")}}, 2, MP_OK},
+        {{{.status = 404, .body = FAULT("NoSuchBucket")}}, 1, MP_REFUSED},
+        {{{.status = 503, .body = FAULT("SlowDown")}}, 1, MP_IO},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct http_script *script = http_script_start(rows[i].steps, 2, NULL, NULL);
+        struct mp_store_s3_options s3 = {
+            .endpoint = mp_str_c(http_script_url(script)),
+            .region = MP_STR("eu-west-1"),
+            .access_key = MP_STR("AK"),
+            .secret_key = MP_STR("SK"),
+            .path_style = true,
+            .attempts_max = 1,
+        };
+        struct mp_store *store;
+        struct mp_err err;
+
+        env = mp_env_real();
+        CHECK_OK(mp_store_open(MP_STR("s3://bucket/lake/"), &s3, &env, &err, &store), err);
+        CHECK_INT(mp_prove_store(store, NULL, &err), rows[i].code);
+        mp_store_close(store);
+        CHECK_INT(http_script_count(script), rows[i].requests);
+        CHECK_STR(http_script_request(script, 0)->method, MP_STR("PUT"));
+        for (uint32_t r = 0; r < rows[i].requests; r++)
+            CHECK_STR(http_script_request(script, r)->target,
+                      MP_STR("/bucket/lake/_millpond/probe"));
+        if (rows[i].requests == 2)
+            CHECK_STR(http_script_request(script, 1)->method, MP_STR("DELETE"));
+        http_script_stop(script);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
         TEST(an_empty_object_is_put_under_a_fixed_key),
         TEST(refusals_come_with_advice),
         TEST(an_outage_of_the_store_may_pass),
+        TEST(what_was_put_to_see_is_removed),
     };
 
     return test_main(argc, argv, tests, sizeof(tests) / sizeof(*tests));

@@ -30,6 +30,36 @@ static void new_columns_take_their_kind(void)
     lines_close(&lines);
 }
 
+/* A live column of the stamp's name takes it as far as its type can. */
+static void the_stamp_takes_the_live_type(void)
+{
+    static const struct {
+        uint8_t type;
+        const char *values;
+    } rows[] = {
+        {MP_TYPE_TIMESTAMPTZ, "2023-11-14 22:13:20.123456+00|2023-11-14 22:13:20.123456+00"},
+        {MP_TYPE_TIMESTAMP, "2023-11-14 22:13:20.123456|2023-11-14 22:13:20.123456"},
+        {MP_TYPE_TIMESTAMP_NS, "2023-11-14 22:13:20.123456|2023-11-14 22:13:20.123456"},
+        {MP_TYPE_TIMESTAMP_MS, "2023-11-14 22:13:20.123|2023-11-14 22:13:20.123"},
+        {MP_TYPE_TIMESTAMP_S, "2023-11-14 22:13:20|2023-11-14 22:13:20"},
+        {MP_TYPE_TIMESTAMP_S_MS, "2023-11-14 22:13:20|2023-11-14 22:13:20"},
+        {MP_TYPE_DATE, "2023-11-14|2023-11-14"},
+        {MP_TYPE_VARCHAR, "2023-11-14 22:13:20.123456+00|2023-11-14 22:13:20.123456+00"},
+        {MP_TYPE_INT64, "~|~"},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        lines_open(&lines);
+        lines.stamp_us = INT64_C(1700000000123456);
+        lines_live(&lines, "_Inserted_At", (struct mp_type){.id = rows[i].type});
+        lines_add(&lines, "{}");
+        lines_add(&lines, "{}");
+        lines_seal(&lines, true);
+        CHECK_STR(lines_values(&lines, "_Inserted_At"), mp_str_c(rows[i].values));
+        lines_close(&lines);
+    }
+}
+
 static void empty_objects_are_rows(void)
 {
     lines_open(&lines);
@@ -847,6 +877,7 @@ int main(int argc, char **argv)
 {
     static const struct test tests[] = {
         TEST(new_columns_take_their_kind),
+        TEST(the_stamp_takes_the_live_type),
         TEST(empty_objects_are_rows),
         TEST(new_columns_come_as_their_keys_were_seen),
         TEST(joins_do_not_depend_on_order),

@@ -15,6 +15,7 @@ void lines_open(struct lines *lines)
         .fold_case = true,
         .widen = true,
     };
+    lines->stamp_us = 1700000000000000;
 }
 
 void lines_close(struct lines *lines)
@@ -82,7 +83,7 @@ void lines_seal(struct lines *lines, bool widen)
                 .name = plan.add[i].name, .type = plan.add[i].type, .field_id = (int32_t)count + 1};
         lines->sealed.column_count = count;
     }
-    mp_batch_seal(lines->batch, &lines->sealed, 1700000000000000);
+    mp_batch_seal(lines->batch, &lines->sealed, lines->stamp_us);
     mp_batch_check(lines->batch);
 }
 

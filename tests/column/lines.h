@@ -14,6 +14,7 @@ struct lines {
     struct mp_live_column live_columns[32];
     struct mp_schema live; /* what the batch is made against; column_count 0: no table */
     struct mp_batch *batch;
+    int64_t stamp_us;
     /* after lines_seal */
     struct mp_live_column sealed_columns[4096];
     struct mp_schema sealed;

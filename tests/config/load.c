@@ -1,6 +1,8 @@
 /* Every rule of the settings: what comes out of a good value, and what a bad one is told. */
 #include "config_test.h"
 
+#include <stdio.h>
+
 /* --- core ------------------------------------------------------------------------------------ */
 
 static void defaults_are_those_of_the_documentation(void)
@@ -61,6 +63,60 @@ static void required_settings_are_named_when_missing_or_empty(void)
     CHECK_HAS(BAD("HOGLAKE_CATALOG=", HOGLAKE), "HOGLAKE_CATALOG is not set");
     CHECK_HAS(BAD("HOGLAKE_NAMESPACE=", HOGLAKE), "HOGLAKE_NAMESPACE is not set");
     CHECK_HAS(BAD("HOGLAKE_TABLE=", HOGLAKE), "HOGLAKE_TABLE is not set");
+}
+
+static void topics_are_named_as_brokers_take_them(void)
+{
+    static const char *const wrong[] = {"a b", " a", "a/b", ".", "..", "\303\251", "a:b", "^a.*"};
+    char text[300] = "KAFKA_TOPIC=";
+
+    CHECK_TEXT(GOOD("KAFKA_TOPIC=a.B_c-9", DUCKLAKE)->kafka.topic, "a.B_c-9");
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        snprintf(text + 12, sizeof(text) - 12, "%s", wrong[i]);
+        CHECK_HAS(BAD(text, DUCKLAKE), "KAFKA_TOPIC is \"");
+    }
+    memset(text + 12, 'x', 250);
+    text[12 + 250] = 0;
+    CHECK_HAS(BAD(text, DUCKLAKE), "249");
+    text[12 + 249] = 0;
+    CHECK_INT(GOOD(text, DUCKLAKE)->kafka.topic.size, 249);
+}
+
+static void data_paths_are_directories_or_s3(void)
+{
+    static const char *const right[] = {"s3://bucket/x/", "/data/",  "data", "file:///data/",
+                                        "a/b:c/",         "./s3:/x", "x:y"};
+    static const char *const wrong[] = {"gs://bucket/", "S3://bucket/",  "s3:/bucket/x", "s3a://b/",
+                                        "http://x/",    "file://host/x", "abfss://a@b/"};
+    char text[64];
+
+    for (size_t i = 0; i < sizeof(right) / sizeof(*right); i++) {
+        snprintf(text, sizeof(text), "DUCKLAKE_DATA_PATH=%s", right[i]);
+        CHECK_TEXT(GOOD(text, DUCKLAKE)->data_path, right[i]);
+    }
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        snprintf(text, sizeof(text), "DUCKLAKE_DATA_PATH=%s", wrong[i]);
+        CHECK_HAS(BAD(text, DUCKLAKE), "DUCKLAKE_DATA_PATH is \"");
+        CHECK_HAS(BAD(text, DUCKLAKE), "s3://bucket/prefix/ or a directory");
+    }
+}
+
+static void names_have_an_end(void)
+{
+    static const char *const settings[] = {"DUCKLAKE_TABLE", "DUCKLAKE_SCHEMA",
+                                           "MILLPOND_QUARANTINE_TABLE", "DUCKLAKE_PARTITION_BY",
+                                           "MILLPOND_SORT_BY"};
+    char text[400];
+
+    for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
+        int size = snprintf(text, sizeof(text), "%s=", settings[i]);
+
+        memset(text + size, 'x', 256);
+        text[size + 256] = 0;
+        CHECK_HAS(BAD(text, DUCKLAKE), settings[i]);
+        text[size + 255] = 0;
+        GOOD(text, DUCKLAKE);
+    }
 }
 
 static void destination_is_one_of_two(void)
@@ -742,6 +798,9 @@ int main(int argc, char **argv)
     static const struct test tests[] = {
         TEST(defaults_are_those_of_the_documentation),
         TEST(required_settings_are_named_when_missing_or_empty),
+        TEST(topics_are_named_as_brokers_take_them),
+        TEST(data_paths_are_directories_or_s3),
+        TEST(names_have_an_end),
         TEST(destination_is_one_of_two),
         TEST(ordinal_comes_from_the_pods_name),
         TEST(names_are_derived_as_before),

@@ -1,7 +1,10 @@
 """Records and values that broke programs of this kind, each with the right outcome. The numbers are
 those of the list of cases; where Kafka plays no part the records come by `millpond load`."""
+import bz2
 import datetime
+import gzip
 import json
+import lzma
 import math
 import os
 import random
@@ -9,6 +12,7 @@ import re
 import subprocess
 import time
 
+import duckdb
 import pyarrow.parquet
 import pytest
 
@@ -506,6 +510,89 @@ def test_load_of_last_line_without_newline(local_lake, tmp_path):
     code, out, err = services.millpond_once(env, "load", str(path))
     assert code == 0, out + err
     assert rows(local_lake, "n", "n") == [(1,), (2,), (3,)]
+
+
+def test_load_of_a_file_that_is_being_written(local_lake, tmp_path):
+    """However the writer's pieces fall: a line is read when it is whole, and once."""
+    path = tmp_path / "growing.ndjson"
+    env = dict(local_lake.env(), DUCKLAKE_TABLE="events", MILLPOND_QUARANTINE_TABLE="bad")
+    data = b"".join(b'{"n":%d,"t":"{\\"}"}\n' % n for n in range(12))
+    left = 0
+    for end in range(0, len(data) + 1, 5):
+        path.write_bytes(data[:end])
+        code, out, err = services.millpond_once(env, "load", str(path))
+        assert code == 0, out + err
+        left += "left for the next run" in err
+    path.write_bytes(data)
+    code, out, err = services.millpond_once(env, "load", str(path))
+    assert code == 0, out + err
+    assert left > 10
+    assert rows(local_lake, "n", "n") == [(n,) for n in range(12)]
+    assert "bad" not in [row[0] for row in local_lake.query("SELECT table_name FROM duckdb_tables()")]
+
+
+def test_load_looks_at_its_arguments_before_it_opens_anything(local_lake, tmp_path):
+    good = tmp_path / "good.ndjson"
+    good.write_bytes(b'{"n":1}\n')
+    packed = {"zcat": gzip.compress(b'{"n":1}\n'), "bzcat": bz2.compress(b'{"n":1}\n'),
+              "xzcat": lzma.compress(b'{"n":1}\n'), "zstdcat": b"\x28\xb5\x2f\xfd\x00"}
+    for how, data in packed.items():
+        (tmp_path / how).write_bytes(data)
+    os.mkfifo(tmp_path / "fifo")
+    odd = os.fsencode(tmp_path) + b"/\xff.ndjson"
+    with open(odd, "wb") as out:
+        out.write(b'{"n":1}\n')
+    env = dict(local_lake.env(), DUCKLAKE_TABLE="events")
+    for arguments, says in (
+            ([tmp_path / "missing"], "No such file"), ([tmp_path], "no regular file"),
+            ([tmp_path / "fifo"], "standard input"), (["/dev/null"], "standard input"),
+            ([odd.decode("utf-8", "surrogateescape")], "UTF-8"),
+            (["--name", "\udcff", "-"], "UTF-8"), (["--name", "n" * 1025, "-"], "1024"), (["--name", "x", good], "standard input"),
+            *(([tmp_path / how], how + " ") for how in packed)):
+        arguments = [str(argument) for argument in arguments]
+        if arguments[0] != "--name":
+            arguments.insert(0, str(good))
+        code, out, err = services.millpond_once(env, "load", *arguments)
+        assert code == 2 and says in err, (arguments, code, out, err)
+    assert local_lake.snapshot() == -1  # not even the good file before it
+
+
+def test_long_partition_values_stop_nothing(s3_lake, tmp_path):
+    """Together they are longer than S3 takes a key; a name and a value longer than a directory."""
+    rows_in = [{**{c: "%s%d" % (c, n) * 100 for c in "abcdefgh"}, "n": n} for n in range(3)]
+    lakes.load(s3_lake, [json.dumps(row) for row in rows_in], tmp_path,
+               DUCKLAKE_PARTITION_BY="a,b,c,d,e,f,g,h")
+    assert s3_lake.query("SELECT a, h, n FROM lake.events ORDER BY n") == \
+        [(row["a"], row["h"], row["n"]) for row in rows_in]
+    assert s3_lake.query("SELECT n FROM lake.events WHERE c = ?", rows_in[1]["c"]) == [(1,)]
+    assert len(s3_lake.files()) == 3
+
+
+def test_long_partition_names_stop_nothing(local_lake, tmp_path):
+    name = "k" * 200
+    lakes.load(local_lake, [json.dumps({name: "v" * 180, "n": n}) for n in range(2)], tmp_path,
+               DUCKLAKE_PARTITION_BY=name)
+    assert local_lake.query("SELECT count(*) FROM lake.events WHERE %s = ?" % name, "v" * 180) == [(2,)]
+
+
+def test_not_null_columns_get_nulls_and_a_warning(local_lake, tmp_path):
+    """DuckDB reads such rows right; it merges their files once the column may be NULL and the rows
+    are written again."""
+    local_lake.execute("CREATE TABLE lake.events(n BIGINT NOT NULL, s VARCHAR NOT NULL, m BIGINT)")
+    for number, lines in enumerate((['{"n":1,"s":"a"}', '{"s":"b","m":2}', '{"n":null,"s":"c"}'],
+                                    ['{"n":4,"s":"d"}'])):
+        out = lakes.load(local_lake, lines, tmp_path, name="%d.ndjson" % number)
+        assert ("2 of 3 rows have none" in out) == (number == 0), out
+        assert '\\"s\\" is NOT NULL' not in out, out
+    assert local_lake.query("SELECT count(*), count(n), count(s), count(*) FILTER (n IS NULL) "
+                            "FROM lake.events") == [(4, 2, 4, 2)]
+    assert local_lake.query("SELECT s FROM lake.events WHERE n IS NULL ORDER BY s") == [("b",), ("c",)]
+    with pytest.raises(duckdb.ConstraintException):
+        local_lake.execute("CALL ducklake_merge_adjacent_files('lake')")
+    local_lake.execute("ALTER TABLE lake.events ALTER n DROP NOT NULL",
+                       "UPDATE lake.events SET n = n WHERE n IS NULL",
+                       "CALL ducklake_merge_adjacent_files('lake')")
+    assert rows(local_lake, "n, s", "s") == [(1, "a"), (None, "b"), (None, "c"), (4, "d")]
 
 
 def test_load_of_standard_input(local_lake):

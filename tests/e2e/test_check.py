@@ -8,6 +8,8 @@ import sqlite3
 import threading
 import time
 
+import pytest
+
 import lakes
 import services
 from test_include_values import endpoint
@@ -238,3 +240,44 @@ def test_more_pods_than_partitions(kafka, local_lake):
                                **local_lake.env())
     fine = check_faults(env, 2, {"kafka": ["no partition is ours", "POD_NAME and REPLICA_COUNT"]})
     assert fine == ["settings", "catalog", "store"]
+
+
+@pytest.mark.parametrize("made, part", [
+    ("CREATE TABLE lake.bad(topic INT, payload BIGINT)", "MILLPOND_QUARANTINE_TABLE.*int32.*varchar"),
+    ("CREATE TABLE lake.events(n INT, _Rescued_Data BIGINT)",
+     "MILLPOND_RESCUED_COLUMN.*_Rescued_Data.*int64.*varchar"),
+    ("CREATE VIEW lake.bad AS SELECT 1 AS one", '"bad" is a view'),
+    ("CREATE VIEW lake.events AS SELECT 1 AS one", '"events" is a view'),
+], ids=["quarantine", "rescued", "quarantine_view", "view"])
+def test_tables_that_cannot_take_our_own_columns(kafka, local_lake, made, part, tmp_path):
+    """check names what run would end with, before a record is read."""
+    topic = lakes.unique("own")
+    kafka.create_topic(topic)
+    services.produce(kafka.bootstrap, topic, ['{"n":"x"}', "no JSON"])
+    local_lake.execute(made)
+    env = services.environment(kafka, topic, MILLPOND_QUARANTINE_TABLE="bad", **local_lake.env())
+    code = 2 if "VIEW" in made else 4
+    faults, _ = run_check(env, code)
+    assert set(faults) == {"catalog"} and re.search(part, faults["catalog"]), faults
+    process = services.start_millpond(env, str(tmp_path))
+    try:
+        assert process.wait_exit(30) == code
+        assert re.search(part, process.logged("Fatal error")[0]["msg"])
+    finally:
+        process.kill()
+    snapshot = local_lake.snapshot()
+    assert local_lake.rows() == local_lake.rows("bad") == 0
+    assert local_lake.snapshot() == snapshot
+
+
+@pytest.mark.parametrize("where, says", [
+    ("", "is a directory"), ("/not/there/lake.sqlite", "directory does not exist"),
+], ids=["directory", "missing"])
+def test_places_where_no_catalog_can_be(kafka, tmp_path, where, says):
+    topic = lakes.unique("place")
+    kafka.create_topic(topic)
+    env = services.environment(kafka, topic, DUCKLAKE_DATA_PATH="%s/data/" % tmp_path,
+                               MILLPOND_CATALOG="sqlite:%s%s" % (tmp_path, where))
+    check_faults(env, 2, {"catalog": [says]})
+    code, out, err = services.millpond_once(env, "run")
+    assert code == 2 and says in err, out + err

@@ -103,6 +103,28 @@ def test_a_topic_made_anew_ends_with_4_and_goes_on_when_started_again(kafka, loc
         [(1010, 1010, 1009)]
 
 
+def test_a_quarantine_table_that_somebody_makes_otherwise_ends_with_4(kafka, local_lake, tmp_path):
+    """It is not there at the start, and is of no use when it is needed."""
+    topic = lakes.unique("unquar")
+    kafka.create_topic(topic)
+    services.produce(kafka.bootstrap, topic, ['{"n":1}'])
+    env = services.environment(kafka, topic, MILLPOND_QUARANTINE_TABLE="bad", **local_lake.env())
+    process = services.start_millpond(env, str(tmp_path))
+    try:
+        process.wait_metric(WRITTEN, 1)
+        local_lake.execute('CREATE TABLE lake.bad(topic VARCHAR, "offset" VARCHAR)')
+        services.produce(kafka.bootstrap, topic, ['{"n":2}', "no JSON", '{"n":3}'])
+        ends_with(process, 4, "MILLPOND_QUARANTINE_TABLE", '"offset" is there as varchar', "int64")
+    finally:
+        process.kill()
+    assert local_lake.rows() == 1
+    local_lake.execute("DROP TABLE lake.bad")
+    with services.run_millpond(env) as millpond:
+        millpond.wait_metric(WRITTEN, 2)
+    assert local_lake.query("SELECT n FROM lake.events ORDER BY n") == [(1,), (2,), (3,)]
+    assert local_lake.rows("bad") == 1
+
+
 def test_no_memory_ends_with_71(local_lake, tmp_path):
     path = tmp_path / "large.ndjson"
     with open(path, "wb") as out:

@@ -238,3 +238,21 @@ def test_load_once_more_and_a_state_that_is_gone(hog_lake, tmp_path):
     code, out, err = load()
     assert code == 4 and "MILLPOND_HOGLAKE_LOST_OFFSETS" in out + err, out + err
     assert hog_lake.rows() == 2000
+
+
+def test_a_bucket_that_is_not_there_makes_no_catalog(kafka, hog, hog_lake):
+    """Its data path would be fixed for ever."""
+    topic, name = lakes.unique("nobucket"), lakes.unique("nobucket")
+    kafka.create_topic(topic)
+    env = {key: value for key, value in services.environment(
+        kafka, topic, **hog_lake.env(HOGLAKE_CATALOG=name,
+                                     HOGLAKE_DATA_PATH="s3://no-such-bucket/x")).items()
+        if value is not None}
+    code, out, err = services.millpond_once(env, "check")
+    assert code == 4 and "look at HOGLAKE_S3_ENDPOINT" in out and "DUCK" not in out, out + err
+    code, out, err = services.millpond_once(env, "run")
+    assert code == 4 and "NoSuchBucket" in err, out + err
+    status, body = services.http_get("http://127.0.0.1:%d/v1/catalogs/%s" % (hog.port, name))
+    assert status == 404, body
+    code, out, err = services.millpond_once(dict(env, HOGLAKE_URL=env["HOGLAKE_URL"] + "/x"), "check")
+    assert code == 2 and "knows no catalogs" in out, out + err  # the first fault

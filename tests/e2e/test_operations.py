@@ -178,12 +178,37 @@ def test_start_without_catalog(kafka, tmp_path):
 def test_start_without_store(kafka, s3_lake):
     topic = lakes.unique("nos3")
     kafka.create_topic(topic)
-    services.produce(kafka.bootstrap, topic, numbered(0, 5))
     env = services.environment(kafka, topic, **s3_lake.env("127.0.0.1:%d" % services.free_port()))
     with services.run_millpond(env, ready=False) as millpond:
         not_ready_with(millpond, "store")
-        millpond.kill()  # it holds five rows that it cannot write: an end in good order is no aim
-    assert s3_lake.rows() == 0
+    assert s3_lake.snapshot() == -1
+
+
+def test_a_bucket_that_is_not_there_makes_no_lake(kafka, s3_lake, tmp_path):
+    """A lake names its data path for ever, so the store is asked first; and not ready is said before
+    anything has to be written."""
+    topic = lakes.unique("nobucket")
+    kafka.create_topic(topic)
+    env = services.environment(kafka, topic,
+                               **dict(s3_lake.env(), DUCKLAKE_DATA_PATH="s3://no-such-bucket/x/"))
+    path = tmp_path / "in.ndjson"
+    path.write_text('{"n":1}\n')
+    for arguments in (["run"], ["load", str(path)]):
+        code, out, err = services.millpond_once(env, *arguments)
+        assert code == 4 and "NoSuchBucket" in err, out + err
+        assert s3_lake.snapshot() == -1
+    with services.run_millpond(dict(env, **s3_lake.env())):
+        assert s3_lake.snapshot() == 0
+        assert s3_lake.objects() == set()  # what was put to see is taken away again
+
+
+def test_the_query_tool_reads_files_in_s3(s3_lake, tmp_path):
+    """With the settings that millpond has, and nothing else."""
+    lakes.load(s3_lake, ['{"n":%d}' % n for n in range(10)], tmp_path)
+    done = subprocess.run([os.path.join(services.TOP, "tools/query"), s3_lake.catalog,
+                           "SELECT sum(n) AS s FROM lake.events"], capture_output=True, timeout=120,
+                          env=dict(s3_lake.env(), PATH=os.environ["PATH"]))
+    assert done.returncode == 0 and b" 45 " in done.stdout, (done.stdout, done.stderr)
 
 
 def test_outage_that_lasts_ends_with_5(kafka, local_lake, tmp_path):

@@ -216,6 +216,50 @@ static void takes_what_was_appended(void)
     mp_source_close(source);
 }
 
+static bool ends_with_brace(void *self, struct mp_str line)
+{
+    ++*(int *)self;
+    return line.data[line.size - 1] == '}';
+}
+
+/* What stands behind the last line feed is asked about, and left where it is no line yet. */
+static void leaves_a_line_that_is_not_whole(void)
+{
+    const char *path = write_file("growing", MP_STR("{\"a\":1}\n{\"a\""));
+    int asked = 0;
+    struct mp_source_file_options options = {
+        .path = path, .buffer_bytes = 4, .whole = ends_with_brace, .self = &asked};
+    struct mp_source *source = NULL;
+    struct mp_err err = {0};
+    struct mp_records records;
+    int64_t at = 0;
+
+    for (int run = 0; run < 3; run++) {
+        static const struct mp_str more[] = {MP_STR_INIT(":2}\n{\"a\":3}"), MP_STR_INIT("\n"),
+                                             MP_STR_INIT("")};
+        static const int64_t reached[] = {8, 23, 24};
+        static const int counts[] = {1, 2, 0};
+        int count = 0;
+
+        CHECK_OK(mp_source_file_open(&options, &err, &source), err);
+        CHECK_OK(source->driver->seek(source, 0, at, &err), err);
+        do {
+            CHECK_OK(source->driver->poll(source, 10, 0, &err, &records), err);
+            count += (int)records.count;
+            for (uint32_t i = 0; i < records.count; i++)
+                at = records.items[i].next_offset;
+        } while (!records.end);
+        CHECK_INT(count, counts[run]);
+        CHECK_INT(source->driver->reached(source, 0), reached[run]);
+        CHECK_OK(source->driver->poll(source, 10, 0, &err, &records), err);
+        CHECK(records.end);
+        CHECK_INT(records.count, 0);
+        mp_source_close(source);
+        append_file(path, more[run]);
+    }
+    CHECK_INT(asked, 2); /* once a run that ends within a line */
+}
+
 static void names_a_line_that_is_too_long(void)
 {
     const char *path =
@@ -402,6 +446,7 @@ int main(int argc, char **argv)
         TEST(gives_lines_at_every_buffer_size),
         TEST(seeks_where_a_line_begins),
         TEST(takes_what_was_appended),
+        TEST(leaves_a_line_that_is_not_whole),
         TEST(names_a_line_that_is_too_long),
         TEST(reads_a_pipe),
         TEST(keeps_no_offsets),

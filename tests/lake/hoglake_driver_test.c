@@ -267,18 +267,25 @@ static void a_password_in_the_url_is_not_shown(void)
     mentions("http://127.0.0.1:1/p");
 }
 
+/* And tells a catalog that is not there from a server that knows none. */
 static void a_look_changes_nothing(void)
 {
-    static const struct http_step steps[] = {NOT_FOUND};
-    struct mp_hoglake_options options;
+    static const struct http_step steps[][2] = {
+        {NOT_FOUND, {.body = "[]"}}, {NOT_FOUND, {.status = 404}}, {NOT_FOUND, {.status = 503}}};
+    static const enum mp_code codes[] = {MP_NOT_FOUND, MP_BAD_CONFIG, MP_IO};
 
-    script = http_script_start(steps, 1, NULL, NULL);
-    env = mp_env_fake(&clock_state);
-    options = options_of(http_script_url(script));
-    options.data_path = MP_STR("s3://b/x");
-    options.read_only = true;
-    fault(mp_hoglake_open(&options, &env, &err, &lake), MP_NOT_FOUND, false);
-    over(1);
+    for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+        struct mp_hoglake_options options;
+
+        script = http_script_start(steps[i], 2, NULL, NULL);
+        env = mp_env_fake(&clock_state);
+        options = options_of(http_script_url(script));
+        options.data_path = MP_STR("s3://b/x");
+        options.read_only = true;
+        fault(mp_hoglake_open(&options, &env, &err, &lake), codes[i], codes[i] == MP_IO);
+        asked(1, "GET", "/v1/catalogs");
+        over(2);
+    }
 }
 
 /* --- resolve --- */

@@ -101,6 +101,44 @@ static void partition_directories_are_encoded(void)
     CHECK_STR(directory_of(name, other, false), directory_of(name, other, false));
 }
 
+/* A directory is what a file system can name, and all of them what S3 takes as a key. */
+static void partition_directories_have_an_end(void)
+{
+    struct mp_str names[40], long_name, value, one, other;
+    struct mp_partition_value values[40];
+    char *bytes = mp_arena_take(&arena, 300);
+
+    memset(bytes, 'v', 300);
+    for (size_t size = 1; size <= 255; size++) {
+        long_name = mp_str_n(bytes, size);
+        for (size_t length = 0; length <= 300; length += 50) {
+            value = mp_str_n(bytes, length);
+            CHECK(directory_of(long_name, value, false).size <= 255 + 1);
+        }
+        CHECK(directory_of(long_name, value, true).size <= 255 + 1);
+    }
+    long_name = mp_str_n(bytes, 100);
+    bytes[250] = 'w'; /* behind what is kept of it */
+    one = directory_of(long_name, mp_str_n(bytes, 300), false);
+    bytes[250] = 'v';
+    other = directory_of(long_name, mp_str_n(bytes, 300), false);
+    CHECK(!mp_str_eq(one, other));
+    CHECK(mp_str_starts(one, long_name));
+    for (uint32_t count = 1; count <= 40; count++) {
+        struct mp_buf buf = MP_BUF_INIT(1u << 20);
+
+        names[count - 1] = mp_str_n(bytes, 10);
+        values[count - 1] = (struct mp_partition_value){false, mp_str_n(bytes, 190)};
+        mp_dl_partition_directories(&buf, names, values, count);
+        CHECK(buf.size <= 640);
+        if (count <= 3) /* (10 + 1 + 190 + 1) each */
+            CHECK_INT(buf.size, 202 * (int)count);
+        else
+            CHECK_INT(buf.size, 1 + 16 + 1);
+        mp_buf_fini(&buf);
+    }
+}
+
 static void nul_bytes_become_pictures(void)
 {
     CHECK_STR(mp_lake_partition_text(&arena, MP_STR("a\0b\0")), MP_STR("a\xe2\x90\x80"
@@ -446,6 +484,7 @@ int main(int argc, char **argv)
         TEST(quotes_are_doubled),
         TEST(odd_names_get_their_uuid_as_directory),
         TEST(partition_directories_are_encoded),
+        TEST(partition_directories_have_an_end),
         TEST(nul_bytes_become_pictures),
         TEST(partition_grammar_is_read),
         TEST(transforms_are_read_as_written),

@@ -307,6 +307,33 @@ static void a_refused_own_column_stops(void)
     world_close(&world);
 }
 
+/* As text, whatever kind of it, what is rescued can be kept; as a number it would be lost. */
+static void a_rescued_column_of_another_type_stops_the_start(void)
+{
+    static const struct {
+        uint8_t type;
+        enum mp_code code;
+    } rows[] = {{MP_TYPE_INT64, MP_REFUSED},
+                {MP_TYPE_OTHER, MP_REFUSED},
+                {MP_TYPE_JSON, MP_OK},
+                {MP_TYPE_VARCHAR, MP_OK}};
+    struct mp_err err;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        world_open(&world, 1, 1);
+        world_add(&world, 0, 3);
+        CHECK_OK(run(&err), err);
+        mp_fake_add_column(world.catalog, MP_STR("events"), MP_STR("_rescued_data"),
+                           (struct mp_type){.id = rows[i].type});
+        mp_fake_log_add(world.log, 0, MP_STR("k"), MP_STR("{\"n\":\"no number\"}"), 1);
+        CHECK_INT(run(&err), rows[i].code);
+        CHECK_INT(next_of(0), rows[i].code ? 3 : 4);
+        if (rows[i].code)
+            CHECK(strstr(err.text, "MILLPOND_RESCUED_COLUMN"));
+        world_close(&world);
+    }
+}
+
 static void an_outage_is_ridden_out_and_ends(void)
 {
     int64_t next[1];
@@ -425,6 +452,7 @@ int main(int argc, char **argv)
         TEST(a_changed_table_is_read_again_from_the_source),
         TEST(a_refused_column_is_rescued),
         TEST(a_refused_own_column_stops),
+        TEST(a_rescued_column_of_another_type_stops_the_start),
         TEST(an_outage_is_ridden_out_and_ends),
         TEST(a_refused_upload_commits_nothing),
         TEST(filters_skip_and_count),

@@ -22,6 +22,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define COMMIT_ROUNDS 2 /* of one busy timeout each */
 
@@ -98,16 +99,23 @@ static int set_wal(struct mp_db *db)
     return result;
 }
 
-static bool has_directory(const char *path)
+/* Why no catalog can be at this path, however often it is tried; NULL: it can. */
+static const char *no_place(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char directory[PATH_MAX];
+    char directory[PATH_MAX] = ".";
     struct stat info;
 
-    if (!slash || slash == path)
-        return true;
-    snprintf(directory, sizeof(directory), "%.*s", (int)(slash - path), path);
-    return stat(directory, &info) == 0 || errno != ENOENT;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return "it is a directory";
+    if (slash)
+        snprintf(directory, sizeof(directory), "%.*s", slash == path ? 1 : (int)(slash - path),
+                 path);
+    if (access(directory, W_OK | X_OK) == 0)
+        return NULL;
+    return errno == ENOENT || errno == ENOTDIR ? "its directory does not exist"
+           : errno == EACCES || errno == EROFS ? "its directory cannot be written to"
+                                               : NULL;
 }
 
 /* S4 */
@@ -131,11 +139,12 @@ static enum mp_db_class sqlite_open(struct mp_db *db, struct mp_err *err)
     struct stat info;
     bool fresh = stat(db->target.data, &info) != 0 || info.st_size == 0;
     int flags = db->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    const char *why = no_place(db->target.data);
     enum mp_db_class class;
     int result;
 
     self->failed = MP_DB_OK;
-    if (fresh && db->read_only) {
+    if (fresh && db->read_only && !why) {
         mp_err_set(err, MP_NOT_FOUND, "there is no catalog file %s", db->target.data);
         return MP_DB_REFUSED;
     }
@@ -152,8 +161,8 @@ out:
     if (!result)
         return MP_DB_OK;
     class = fail(db, err, result, "open");
-    if (!has_directory(db->target.data)) {
-        mp_err_set(err, MP_BAD_CONFIG, "its directory does not exist");
+    if (why) {
+        mp_err_set(err, MP_BAD_CONFIG, "%s", why);
         class = MP_DB_REFUSED;
     }
     mp_err_add(err, "catalog %s", db->target.data);

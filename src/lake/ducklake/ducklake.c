@@ -72,15 +72,20 @@ static void object_key(struct mp_lake *self, const struct mp_lake_table *view,
     char uuid[MP_UUID_TEXT];
 
     mp_buf_add_str(ret, table->prefix);
-    for (uint32_t i = 0; table->hive && i < view->schema.partition_count; i++) {
+    if (table->hive && view->schema.partition_count) {
+        uint32_t count = view->schema.partition_count;
+        struct mp_partition_value *values = mp_alloc_array(count, sizeof(*values));
         struct mp_arena arena;
-        struct mp_partition_value value = place->partition[i];
 
         mp_arena_init(&arena, 1024);
-        if (!value.null)
-            value.text = mp_lake_partition_text(&arena, value.text);
-        mp_dl_partition_directory(ret, table->transform_names[i], &value);
+        for (uint32_t i = 0; i < count; i++) {
+            values[i] = place->partition[i];
+            if (!values[i].null)
+                values[i].text = mp_lake_partition_text(&arena, values[i].text);
+        }
+        mp_dl_partition_directories(ret, table->transform_names, values, count);
         mp_arena_fini(&arena);
+        mp_free(values);
     }
     mp_uuid7(lake->env, uuid);
     mp_buf_printf(ret, "ducklake-%s.parquet", uuid);

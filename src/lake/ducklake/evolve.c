@@ -237,28 +237,6 @@ static void sort_send(struct mp_ducklake *lake, const struct evolve_context *con
     snapshot->next_catalog++;
 }
 
-/* Tables and views share their names. */
-static enum mp_code no_view(struct mp_ducklake *lake, int64_t schema_id, struct mp_str name,
-                            struct mp_err *err)
-{
-    const struct mp_db_result *answer;
-    uint32_t number;
-    enum mp_code code;
-
-    number = MP_DB_SEND(lake->db,
-                        "SELECT view_name FROM ducklake_view WHERE schema_id = $1"
-                        " AND end_snapshot IS NULL AND length(view_name) = length($2)",
-                        mp_db_int(schema_id), mp_db_text(name));
-    code = mp_db_sync(lake->db, err);
-    if (code)
-        return code;
-    answer = mp_db_result(lake->db, number);
-    for (uint32_t i = 0; i < answer->rows; i++)
-        if (mp_str_eq_fold(mp_db_cell(answer, i, 0), name))
-            return mp_err_set(err, MP_BAD_CONFIG, "\"%.*s\" is a view", MP_STR_ARG(name));
-    return MP_OK;
-}
-
 /* The claim of a DDL transaction, and the table as it is then. *ret_table NULL: there is none. */
 static enum mp_code claim_and_read(struct mp_ducklake *lake, struct mp_str name, struct mp_err *err,
                                    struct mp_dl_snapshot *ret_snapshot,
@@ -299,8 +277,6 @@ static enum mp_code create_work(struct mp_ducklake *lake, void *context_of_any, 
         return code;
     }
     code = mp_dl_namespace_read(lake, &lake->scratch, err, &space);
-    if (!code)
-        code = no_view(lake, space.id, context->table, err);
     if (!code)
         code = plan_columns(lake, context, err, &columns, &count);
     if (code)

@@ -2,8 +2,10 @@
 
 #include <stdio.h>
 
-#define COMPONENT_MAX 200 /* bytes of one encoded value; file systems stop at 255 with its name */
-#define COMPONENT_CUT 160
+#define NAME_SIZE_MAX   255 /* of one directory, where file systems stop */
+#define COMPONENT_MAX   200 /* bytes of an encoded name or value */
+#define COMPONENT_CUT   160
+#define DIRECTORIES_MAX 640 /* all of a file's: S3 stops at 1,024 for the whole key */
 
 static size_t scheme_size(struct mp_str path)
 {
@@ -118,21 +120,47 @@ static size_t add_encoded(struct mp_buf *ret, struct mp_str text, size_t max, si
     return within;
 }
 
+/* The same, but what is longer than COMPONENT_MAX is cut and closed with a hash of the whole. */
+static void add_component(struct mp_buf *ret, struct mp_str text)
+{
+    size_t start = ret->size, cut = add_encoded(ret, text, COMPONENT_MAX, COMPONENT_CUT);
+
+    if (ret->size - start > COMPONENT_MAX) {
+        ret->size = start + cut;
+        mp_buf_printf(ret, "~%016llx", (unsigned long long)hash_of(text));
+    }
+}
+
 void mp_dl_partition_directory(struct mp_buf *ret, struct mp_str name,
                                const struct mp_partition_value *value)
 {
-    size_t start, cut = 0;
+    size_t begin = ret->size, start;
 
-    add_encoded(ret, name, SIZE_MAX, 0);
+    add_component(ret, name);
     mp_buf_add_byte(ret, '=');
     start = ret->size;
     if (value->null)
         mp_buf_add_c(ret, "__HIVE_DEFAULT_PARTITION__");
     else
-        cut = add_encoded(ret, value->text, COMPONENT_MAX, COMPONENT_CUT);
-    if (ret->size - start > COMPONENT_MAX) {
-        ret->size = start + cut;
-        mp_buf_printf(ret, "~%016llx", (unsigned long long)hash_of(value->text));
+        add_component(ret, value->text);
+    if (ret->size - begin > NAME_SIZE_MAX) {
+        ret->size = start;
+        mp_buf_printf(ret, "~%016llx",
+                      (unsigned long long)hash_of(value->null ? MP_STR("") : value->text));
     }
     mp_buf_add_byte(ret, '/');
+}
+
+void mp_dl_partition_directories(struct mp_buf *ret, const struct mp_str *names,
+                                 const struct mp_partition_value *values, uint32_t count)
+{
+    struct mp_buf all = MP_BUF_INIT(SIZE_MAX);
+
+    for (uint32_t i = 0; i < count; i++)
+        mp_dl_partition_directory(&all, names[i], &values[i]);
+    if (all.size <= DIRECTORIES_MAX)
+        mp_buf_add_str(ret, mp_buf_str(&all));
+    else
+        mp_buf_printf(ret, "~%016llx/", (unsigned long long)hash_of(mp_buf_str(&all)));
+    mp_buf_fini(&all);
 }

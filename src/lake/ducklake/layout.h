@@ -20,9 +20,13 @@ void mp_dl_quote(struct mp_buf *ret, struct mp_str name);
 struct mp_str mp_dl_directory(struct mp_arena *arena, struct mp_str name, const char *uuid);
 
 /* Adds "name=value/": both percent-encoded except A-Z a-z 0-9 - _ . ~, NULL as
- * __HIVE_DEFAULT_PARTITION__. A value that a file system could not name (over 200 bytes encoded)
- * is cut and closed with '~' and a hash of the whole; reading does not look at directories. */
+ * __HIVE_DEFAULT_PARTITION__. A name or value of more than 200 bytes encoded is cut and closed with
+ * '~' and a hash of the whole, and where both together are longer than a file system can name, the
+ * hash alone is the value; reading does not look at directories. */
 void mp_dl_partition_directory(struct mp_buf *ret, struct mp_str name,
                                const struct mp_partition_value *value);
+/* All of a file's, one in the other; one with a hash of them where a store could not name them. */
+void mp_dl_partition_directories(struct mp_buf *ret, const struct mp_str *names,
+                                 const struct mp_partition_value *values, uint32_t count);
 
 #endif

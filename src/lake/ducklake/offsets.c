@@ -116,9 +116,9 @@ enum mp_code mp_dl_topics(struct mp_lake *self, void (*visit)(void *self, struct
     struct mp_ducklake *lake = (struct mp_ducklake *)self;
     const struct mp_db_result *answer;
     uint32_t number;
-    enum mp_code code = mp_db_ready(lake->db, err);
+    enum mp_code code = lake->side ? mp_db_ready(lake->db, err) : MP_OK;
 
-    if (code)
+    if (code || !lake->side)
         return code;
     number = MP_DB_SEND(lake->db,
                         "SELECT DISTINCT topic FROM millpond_offsets WHERE group_id = $1"

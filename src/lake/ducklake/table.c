@@ -118,6 +118,29 @@ static uint32_t find_row(const struct mp_db_result *answer, struct mp_str name)
     return best;
 }
 
+/* MP_NOT_FOUND; but tables and views share their names, and a view is in the way. */
+static enum mp_code no_table(struct mp_ducklake *lake, const struct mp_dl_namespace *space,
+                             struct mp_str name, struct mp_err *err)
+{
+    const struct mp_db_result *answer;
+    uint32_t number;
+    enum mp_code code;
+
+    number = MP_DB_SEND(lake->db,
+                        "SELECT view_name FROM ducklake_view WHERE schema_id = $1"
+                        " AND end_snapshot IS NULL AND length(view_name) = length($2)",
+                        mp_db_int(space->id), mp_db_text(name));
+    code = mp_db_sync(lake->db, err);
+    if (code)
+        return code;
+    answer = mp_db_result(lake->db, number);
+    for (uint32_t i = 0; i < answer->rows; i++)
+        if (mp_str_eq_fold(mp_db_cell(answer, i, 0), name))
+            return mp_err_set(err, MP_BAD_CONFIG, "\"%.*s\" is a view", MP_STR_ARG(name));
+    return mp_err_set(err, MP_NOT_FOUND, "there is no table \"%.*s\".\"%.*s\" in the lake",
+                      MP_STR_ARG(space->name), MP_STR_ARG(name));
+}
+
 static enum mp_code read_head(struct mp_ducklake *lake, struct mp_str name, struct mp_err *err,
                               struct mp_dl_table *table)
 {
@@ -154,8 +177,7 @@ static enum mp_code read_head(struct mp_ducklake *lake, struct mp_str name, stru
     answer = mp_db_result(lake->db, number);
     row = find_row(answer, name);
     if (row == UINT32_MAX)
-        return mp_err_set(err, MP_NOT_FOUND, "there is no table \"%.*s\".\"%.*s\" in the lake",
-                          MP_STR_ARG(space.name), MP_STR_ARG(name));
+        return no_table(lake, &space, name, err);
     table->view.schema_name = space.name;
     table->view.id = mp_db_number(answer, row, 0, -1);
     table->view.uuid = mp_arena_str(&table->arena, mp_db_cell(answer, row, 1));

@@ -49,6 +49,12 @@ static enum mp_code get_catalog(struct mp_hoglake *lake, struct mp_err *err)
     return mp_hog_ask(lake, "GET", none, err);
 }
 
+static enum mp_code list_catalogs(struct mp_hoglake *lake, struct mp_err *err)
+{
+    mp_hog_url_catalogs(lake);
+    return mp_hog_ask(lake, "GET", none, err);
+}
+
 static enum mp_code make_catalog(struct mp_hoglake *lake, struct mp_str data_path,
                                  struct mp_err *err)
 {
@@ -78,9 +84,13 @@ enum mp_code mp_hog_catalog_found(struct mp_hoglake *lake, struct mp_str data_pa
                 err, MP_BAD_CONFIG,
                 "there is no such catalog, and HOGLAKE_DATA_PATH is not set: it would "
                 "be made there");
-        if (lake->read_only)
+        code = lake->read_only ? list_catalogs(lake, err) : make_catalog(lake, data_path, err);
+        if (!code && lake->read_only && lake->answer.status == 404)
+            return mp_err_set(
+                err, MP_BAD_CONFIG,
+                "it answers, but knows no catalogs: HOGLAKE_URL is the server's root");
+        if (!code && lake->read_only && mp_hog_fine(&lake->answer))
             return mp_err_set(err, MP_NOT_FOUND, "there is no such catalog yet");
-        code = make_catalog(lake, data_path, err);
     }
     if (!code && !mp_hog_fine(&lake->answer))
         code = mp_hog_refusal(lake, err);
