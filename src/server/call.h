@@ -43,7 +43,7 @@ struct mp_call {
     const char *content_type;
     struct mp_buf out;
     char request_id[MP_REQUEST_ID_TEXT];
-    bool manual; /* a background run's own call: no request behind it */
+    uint64_t waited_us; /* for a worker */
 };
 
 void mp_call_init(struct mp_call *call, struct mp_server *server);
