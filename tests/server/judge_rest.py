@@ -27,6 +27,7 @@ import services
 
 SEED = int(os.environ.get("HOGLAKED_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
 DB = None
+URL = "postgresql://127.0.0.1:%d/hoglake"
 DOCUMENT = described.Document()
 
 
@@ -1341,7 +1342,7 @@ def main():
     print("seed %d" % SEED)
     with services.postgres() as DB:
         DB.create_database("hoglake")
-        with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % DB.port) as server:
+        with hoglaked.started(URL % DB.port) as server:
             passed, failed = hoglaked.run_cases(cases, lambda: server)
             if failed:
                 print(server.process.log_end(15))

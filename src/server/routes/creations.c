@@ -517,6 +517,7 @@ static enum mp_code check_files(struct mp_tx *tx, struct publish *publish)
 {
     struct mp_call *call = tx->call;
     struct mp_wire_file *sorted;
+    enum mp_code code;
 
     if (publish->file_count > FILES_MAX)
         return mp_refuse_invalid(call, "more than %d files", FILES_MAX);
@@ -535,6 +536,9 @@ static enum mp_code check_files(struct mp_tx *tx, struct publish *publish)
                                      file->path.data);
         if (!file->has_footer_size)
             return mp_refuse_invalid(call, "footer_size is required here");
+        code = mp_footer_size_check(call, file);
+        if (code)
+            return code;
     }
     return MP_OK;
 }

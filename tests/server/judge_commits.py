@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+"""build/hoglaked: commits that wait for the catalog's lock, share a transaction, or lose their connection in
+it, and numbers at the ends of what fits. What is expected is the contract's, none of it our own output.
+
+Every case is a function test_*(server). Arguments choose cases by a part of their name.
+"""
+import concurrent.futures
+import contextlib
+import re
+import sys
+import time
+import urllib.parse
+import uuid
+
+import hoglaked
+import judge_rest
+import services
+from judge_rest import append, call, file, lake, ok, prepared, refused, through_proxy
+
+LARGEST = (1 << 63) - 1
+
+
+@contextlib.contextmanager
+def locked(catalog):
+    """Somebody else holds the catalog's lock; gives a function that lets it go."""
+    connection = judge_rest.DB.connect("hoglake")
+    cursor = connection.cursor()
+    cursor.execute("SELECT pg_advisory_lock((4740871::bigint << 32) | (catalog_id & 4294967295))"
+                   " FROM hog_catalog WHERE name = %s", (catalog[len("/catalogs/"):],))
+    try:
+        yield lambda: cursor.execute("SELECT pg_advisory_unlock_all()")
+    finally:
+        connection.close()
+
+
+def waiters():
+    return judge_rest.DB.query("hoglake", "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+                                          " AND NOT granted")[0][0]
+
+
+def timed(server, catalog, body):
+    began = time.monotonic()
+    status, answer = call(server, "POST", catalog + "/commit/prepared", body)
+    return status, answer, time.monotonic() - began
+
+
+def unknown_table(catalog):
+    body = prepared(catalog)
+    body["appends"][0]["table"] = "none"
+    return body
+
+
+def grouped(server, proxy, catalog, bodies):
+    """The answers to commits that share one transaction, whose COMMIT is cut."""
+    with locked(catalog) as unlock, concurrent.futures.ThreadPoolExecutor(8) as pool:
+        first = pool.submit(timed, server, catalog, unknown_table(catalog))
+        services.wait_until(lambda: waiters() == 1, 20, "the first commit waits for the lock")
+        others = [pool.submit(timed, server, catalog, body) for body in bodies]
+        time.sleep(1)  # all of them stand in the queue behind the first
+        proxy.arm("before")
+        unlock()
+        assert first.result()[0] == 422, first.result()
+        return [other.result()[:2] for other in others]
+
+
+def test_a_replay_beside_its_commit_is_answered_as_that_is(_):
+    """Nothing is acknowledged that is not in: not the second of two equal requests, nor a refusal that says
+    that the key was used."""
+    with through_proxy(HOGLAKE_DB_RECOVERY_MS="0") as (server, proxy):
+        catalog, _, _ = lake(server)
+        body = prepared(catalog)
+        other = dict(body, message="another request")
+        for bodies in ([body, body, body], [body, other]):
+            head = ok(server, "GET", catalog)["head_snapshot_id"]
+            answers = grouped(server, proxy, catalog, bodies)
+            assert [a[0] for a in answers] == [500] * len(bodies), answers
+            assert ok(server, "GET", catalog)["head_snapshot_id"] == head
+            refused(server, 404, "not_found", "GET", catalog + "/commit/receipts/" + body["idempotency_key"])
+        assert ok(server, "POST", catalog + "/commit/prepared", other)["snapshot_id"] == head + 1
+        refused(server, 422, "validation", "POST", catalog + "/commit/prepared", body)
+
+
+def test_a_lost_commit_is_followed_up_however_long_the_lock_took(_):
+    with through_proxy(HOGLAKE_DB_RECOVERY_MS="1500") as (server, proxy):
+        catalog, table, _ = lake(server)
+        for turn, how in enumerate(("after", "before")):
+            with locked(catalog) as unlock, concurrent.futures.ThreadPoolExecutor(2) as pool:
+                commit = pool.submit(timed, server, catalog, prepared(catalog))
+                services.wait_until(lambda: waiters() == 1, 20, "the commit waits for the lock")
+                time.sleep(2)
+                proxy.arm(how)
+                unlock()
+                status, answer, _ = commit.result()
+            # the time of the recovery is over, so what is known not to be in is not tried again
+            assert status == (200 if how == "after" else 503), (how, status, answer)
+            assert ok(server, "GET", catalog)["head_snapshot_id"] == 3, how
+
+
+def test_the_wait_for_the_lock_counts_from_the_request(_):
+    with hoglaked.started(judge_rest.URL % judge_rest.DB.port, HOGLAKE_COMMIT_LOCK_TIMEOUT_MS="4000") as server:
+        catalog, _, _ = lake(server)
+        with locked(catalog) as unlock, concurrent.futures.ThreadPoolExecutor(4) as pool:
+            first = pool.submit(timed, server, catalog, prepared(catalog))
+            time.sleep(0.5)
+            second = pool.submit(timed, server, catalog, prepared(catalog))
+            time.sleep(3)
+            late = pool.submit(timed, server, catalog, prepared(catalog))
+            for waits in (first, second):
+                status, answer, seconds = waits.result()
+                assert (status, answer["error"]) == (503, "commit_queue_timeout"), answer
+                assert "lock" in answer["detail"], answer
+                assert 3.8 < seconds < 5.5, seconds
+            assert not late.done()
+            unlock()
+            assert late.result()[0] == 200, late.result()
+        text = hoglaked.request(server.url + "/metrics")[1]
+        counted = dict(re.findall(r'^hoglake_commits_total\{catalog="%s",result="(\w+)"\} (\S+)$' %
+                                  catalog[len("/catalogs/"):], text, re.M))
+        assert {k: float(v) for k, v in counted.items()} == {"timeout": 2, "committed": 1}, counted
+
+
+def test_catalogs_made_and_dropped_on_a_lost_connection(_):
+    with through_proxy() as (server, proxy):
+        for turn in range(10):
+            name = "lost%d" % turn
+            how = "after" if turn % 2 else "before"
+            proxy.arm(how)
+            made = ok(server, "POST", "/catalogs", {"name": name, "data_path": "s3://lost/%d/" % turn}, [201])
+            assert made["data_path"] == "s3://lost/%d/" % turn and made["head_snapshot_id"] == 0, made
+            assert ok(server, "GET", "/catalogs/" + name) == made
+            proxy.arm(how)
+            dropped = ok(server, "DELETE", "/catalogs/" + name)
+            assert dropped == {"name": name, "data_path": made["data_path"]}, dropped
+            refused(server, 404, "not_found", "DELETE", "/catalogs/" + name)
+        assert proxy.cuts == 20, proxy.cuts
+
+
+def test_reads_are_of_one_moment(server):
+    """What expiry takes away between two statements of one read is still in its answer."""
+    catalog, table, _ = lake(server)
+    ok(server, "POST", catalog + "/commit", append(catalog, file(catalog, column_stats=[])))
+    for path, count in (("/files?snapshot=3", len), ("/scan?snapshot=3", len), ("?snapshot=3", lambda t: t["file_count"]),
+                        ("/scan?include=column_stats", len), ("/changes?from_snapshot=2", lambda c: len(c["files"])),
+                        ("/changes?from_snapshot=2&snapshot=2", lambda c: len(c["files"]))):
+        connection = judge_rest.DB.connect("hoglake")
+        connection.autocommit = False
+        with contextlib.closing(connection), concurrent.futures.ThreadPoolExecutor(1) as pool:
+            cursor = connection.cursor()
+            cursor.execute("LOCK TABLE hog_data_file IN ACCESS EXCLUSIVE MODE")
+            reads = pool.submit(ok, server, "GET", table + path)
+            services.wait_until(lambda: judge_rest.DB.query(
+                "hoglake", "SELECT 1 FROM pg_locks WHERE relation = 'hog_data_file'::regclass AND NOT granted"),
+                20, "the read waits for the table")
+            cursor.execute("CREATE TEMP TABLE kept AS SELECT * FROM hog_data_file")
+            cursor.execute("DELETE FROM hog_data_file")
+            connection.commit()
+            assert count(reads.result()) == 1, (path, reads.result())
+            assert count(ok(server, "GET", table + path)) == 0, path
+            cursor.execute("INSERT INTO hog_data_file SELECT * FROM kept")
+            connection.commit()
+
+
+def test_sums_that_no_number_holds_are_refused(server):
+    catalog, table, _ = lake(server)
+    huge = file(catalog, file_size_bytes=LARGEST)
+    ok(server, "POST", catalog + "/commit", append(catalog, huge))
+    detail = refused(server, 422, "validation", "POST", catalog + "/commit", append(catalog))["detail"]
+    assert "64 bits" in detail, detail
+    ok(server, "POST", catalog + "/namespaces/n/tables", {"name": "u", "columns": [{"name": "a", "type": "int"}]})
+    body = append(catalog, huge)
+    body["appends"][0]["table"] = "u"
+    ok(server, "POST", catalog + "/commit", body)
+    [listed] = [c for c in ok(server, "GET", "/catalogs") if c["name"] == catalog[len("/catalogs/"):]]
+    assert listed["live_size_bytes"] == LARGEST and listed["live_rows"] == 20, listed
+    assert [t["file_size_bytes"] for t in ok(server, "GET", catalog + "/namespaces/n/tables")] == [LARGEST] * 2
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:  # in a group the others are not harmed
+        good = dict(append(catalog, file(catalog, rows=0, file_size_bytes=0)))
+        bodies = [append(catalog) if turn % 2 else good for turn in range(32)]
+        answers = list(pool.map(lambda b: call(server, "POST", catalog + "/commit", b)[0], bodies))
+    assert answers == [422 if turn % 2 else 200 for turn in range(32)], answers
+
+
+def test_retention_and_batches_of_any_size(server):
+    catalog, _, _ = lake(server)
+    ok(server, "POST", catalog + "/commit/prepared", prepared(catalog))
+    for seconds in (LARGEST, LARGEST // 1000000, 1 << 40):
+        ok(server, "PATCH", catalog + "/options", {"snapshot_retention_seconds": seconds})
+        assert ok(server, "POST", catalog + "/maintenance/expire")["snapshots_expired"] == 0
+        assert ok(server, "POST", catalog + "/maintenance/cleanup")["receipts_purged"] == 0
+    ok(server, "PATCH", catalog + "/options", {"snapshot_retention_seconds": 1})
+    time.sleep(1.2)
+    ok(server, "POST", catalog + "/commit", append(catalog))
+    assert ok(server, "POST", catalog + "/maintenance/expire?batch=1")["new_earliest_snapshot_id"] == 1
+    gone = ok(server, "POST", catalog + "/maintenance/expire?batch=%d" % LARGEST)
+    assert gone["new_earliest_snapshot_id"] == 4 and gone["snapshots_expired"] == 3, gone
+    for task in ("expire", "cleanup"):
+        refused(server, 422, "validation", "POST", catalog + "/maintenance/%s?batch=0" % task)
+        refused(server, 400, "bad_request", "POST", catalog + "/maintenance/%s?batch=%d" % (task, LARGEST + 1))
+
+
+def test_refusals_are_json_whatever_they_quote(server):
+    """Texts of the request are cut to a length, which must not be the middle of a character."""
+    catalog, table, _ = lake(server)
+    for name in ["a" * n + "ä" * 1500 for n in range(2)] + ["a" * n + "\U0001f418" * 700 for n in range(4)]:
+        quoted = urllib.parse.quote(name)
+        into = append(catalog)
+        into["appends"][0]["table"] = name
+        for method, path, body, want in (
+                ("GET", "/catalogs/" + quoted, None, 404),
+                ("GET", catalog + "/namespaces/" + quoted, None, 404),
+                ("POST", catalog + "/commit", into, 422),
+                ("POST", catalog + "/commit", append(catalog, file(catalog, path="s3://x/" + name)), 422),
+                ("POST", catalog + "/commit", {name: 1}, 400),
+                ("POST", "/catalogs", {"name": name, "data_path": "s3://a/b"}, 422),
+                ("POST", table + "/alter", {"ops": [{"op": "add_column", "column": {"name": name, "type": "int"}}]}, 422),
+                ("POST", table + "/alter", {"ops": [{"op": "add_column", "column": {"name": "a", "type": name}}]}, 422),
+                ("POST", table + "/alter", {"ops": [{"op": "drop_column", "name": name}]}, 422),
+                ("POST", table + "/alter", {"ops": [{"op": "set_properties", "properties": {name: "1"}}]}, 422)):
+            status, answer, _ = hoglaked.request(server.url + "/v1" + path, method, body)
+            assert status == want and isinstance(answer, dict), (method, path[:60], status, answer)
+
+
+def test_a_prepared_definition_is_the_same_however_it_is_written(server):
+    catalog, _, _ = lake(server)
+    operation = catalog + "/table-creations/" + str(uuid.uuid4())
+    plain = {"namespace": "n", "name": "p", "columns": [{"name": "id", "type": "long"}]}
+    made = ok(server, "PUT", operation, plain)
+    for same in (dict(plain, partition_fields=[]), dict(plain, sort_fields=[], comment=None, replacement=None),
+                 dict(reversed(plain.items())), dict(plain, columns=[{"type": "long", "name": "id", "children": None}]),
+                 dict(plain, properties=None, author=None)):
+        assert ok(server, "PUT", operation, same) == made, same
+    for other in (dict(plain, name="q"), dict(plain, author="a"),
+                  dict(plain, columns=[{"name": "id", "type": "long", "nullable": False}])):
+        refused(server, 409, "commit_conflict", "PUT", operation, other)
+    refused(server, 422, "validation", "PUT", operation, dict(plain, properties={}))
+    # a file that cannot be is the request's fault, whatever else there is to say
+    bad = {"path": made["write_path"] + "a.parquet", "record_count": 1, "file_size_bytes": 100, "footer_size": 93}
+    ok(server, "POST", catalog + "/namespaces/n/tables", {"name": "p", "columns": plain["columns"]})
+    refused(server, 422, "validation", "POST", operation + "/commit", {"files": [bad]})
+    assert ok(server, "GET", operation)["state"] == "prepared"
+    answer = ok(server, "POST", operation + "/commit", {"files": [bad | {"footer_size": 92}]})
+    assert (answer["state"], answer["reason"]) == ("rejected", "target_exists"), answer
+    again = {"files": [dict(reversed((bad | {"footer_size": 92, "split_offsets": None}).items()))]}
+    assert ok(server, "POST", operation + "/commit", again) == answer
+    refused(server, 409, "commit_conflict", "POST", operation + "/commit", {"files": []})
+
+
+def test_an_offset_that_is_refused_releases_none(server):
+    catalog, table, old = lake(server)
+    head = ok(server, "GET", catalog)["head_snapshot_id"]
+    operation = catalog + "/table-creations/" + str(uuid.uuid4())
+    new = ok(server, "PUT", operation, {
+        "namespace": "n", "name": "t", "columns": [{"name": "id", "type": "long"}],
+        "replacement": {"expected_table_uuid": old["table_uuid"], "read_snapshot": head}})
+    at = ok(server, "POST", operation + "/commit", {"files": []})["snapshot_id"]
+    ok(server, "POST", catalog + "/commit", append(catalog))
+    offsets = catalog + "/consumers/c/offsets"
+    ok(server, "PUT", offsets + "/" + new["table_uuid"], {"snapshot_id": at + 1})
+    ok(server, "PUT", offsets + "/" + old["table_uuid"], {"snapshot_id": at})
+    refused(server, 409, "offset_regression", "PUT", offsets + "/" + new["table_uuid"], {"snapshot_id": at})
+    assert len(ok(server, "GET", offsets)) == 2
+    ok(server, "PUT", offsets + "/" + new["table_uuid"], {"snapshot_id": at + 1})
+    assert [o["table_uuid"] for o in ok(server, "GET", offsets)] == [new["table_uuid"]]
+
+
+def test_one_request_promotes_every_column(server):
+    columns = [{"name": "c%d" % i, "type": "int"} for i in range(100)]
+    catalog, table, _ = lake(server, columns)
+    stats = [{"field_id": i + 1, "value_count": 10, "null_count": 0, "lower_bound": "/////w==",
+              "upper_bound": "BwAAAA=="} for i in range(100)]
+    ok(server, "POST", catalog + "/commit", append(catalog, file(catalog, column_stats=stats)))
+    altered = ok(server, "POST", table + "/alter", {"ops": [
+        {"op": "promote_column", "name": "c%d" % i, "to": "long"} for i in range(100)]})
+    assert {c["type"] for c in altered["columns"]} == {"long"}
+    [scanned] = ok(server, "GET", table + "/scan?include=column_stats")
+    bounds = {(s["lower_bound"], s["upper_bound"]) for s in scanned["data_file"]["column_stats"]}
+    assert bounds == {(-1, 7)} and len(scanned["data_file"]["column_stats"]) == 100, bounds
+
+
+def test_the_catalog_comes_before_its_snapshots(server):
+    both = "?snapshot=1&at_timestamp=2026-01-01T00:00:00Z"
+    catalog, table, _ = lake(server)
+    for path in ("/namespaces", "/namespaces/n/tables", "/namespaces/n/tables/t", "/namespaces/n/tables/t/files",
+                 "/namespaces/n/tables/t/scan"):
+        refused(server, 404, "not_found", "GET", "/catalogs/nope" + path + both)
+        refused(server, 422, "validation", "GET", catalog + path + both)
+
+
+def main():
+    cases = [(name, value) for name, value in globals().items() if name.startswith("test_")]
+    cases = [c for c in cases if not sys.argv[1:] or any(a in c[0] for a in sys.argv[1:])]
+    with services.postgres() as judge_rest.DB:
+        judge_rest.DB.create_database("hoglake")
+        with hoglaked.started(judge_rest.URL % judge_rest.DB.port) as server:
+            passed, failed = hoglaked.run_cases(cases, lambda: server)
+    print("%d passed, %d failed" % (passed, failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
