@@ -160,6 +160,19 @@ def test_reads_are_of_one_moment(server):
             connection.commit()
 
 
+def test_more_readers_than_connections_wait(_):
+    with hoglaked.started(judge_rest.URL % judge_rest.DB.port, HOGLAKE_DB_POOL_SIZE="2") as server:
+        catalog, table, _ = lake(server)
+        connection = judge_rest.DB.connect("hoglake")
+        connection.autocommit = False
+        with contextlib.closing(connection), concurrent.futures.ThreadPoolExecutor(64) as pool:
+            connection.cursor().execute("LOCK TABLE hog_data_file IN ACCESS EXCLUSIVE MODE")
+            reads = [pool.submit(call, server, "GET", table + "/files") for _ in range(64)]
+            time.sleep(6)
+            connection.commit()
+            assert [r.result()[0] for r in reads] == [200] * 64, reads[0].result()
+
+
 def test_sums_that_no_number_holds_are_refused(server):
     catalog, table, _ = lake(server)
     huge = file(catalog, file_size_bytes=LARGEST)
@@ -284,6 +297,161 @@ def test_the_catalog_comes_before_its_snapshots(server):
                  "/namespaces/n/tables/t/scan"):
         refused(server, 404, "not_found", "GET", "/catalogs/nope" + path + both)
         refused(server, 422, "validation", "GET", catalog + path + both)
+
+
+def test_of_two_faults_the_earlier_is_told(server):
+    """Section by section in the order of the contract: a request that breaks two rules is told of the first."""
+    catalog, _, made = lake(server)
+    name = catalog[len("/catalogs/"):]
+    for other in ("dropped", "again"):
+        ok(server, "POST", catalog + "/namespaces/n/tables", {"name": other, "columns": [{"name": "a", "type": "int"}]})
+    ok(server, "DELETE", catalog + "/namespaces/n/tables/dropped")
+    ok(server, "POST", catalog + "/commit", append(catalog, file(catalog, "target")))
+    used = ok(server, "POST", catalog + "/commit/prepared", prepared(catalog))  # snapshot 7, of which t knows
+    key = str(uuid.uuid4())
+    ok(server, "POST", catalog + "/commit/prepared", append(catalog, idempotency_key=key))
+    ok(server, "POST", catalog + "/namespaces/n/tables/again/alter", {"ops": [{"op": "set_table_comment", "comment": "x"}]})
+    head = ok(server, "GET", catalog)["head_snapshot_id"]
+    claim = ok(server, "PUT", catalog + "/uploads/" + str(uuid.uuid4()), {
+        "owner": str(uuid.uuid4()), "prefix": "s3://b/%s/claims" % name, "file_kind": "data"})
+    judge_rest.DB.query("hoglake", "INSERT INTO hog_file_removal (catalog_id, path, file_kind, reason, scheduled_us)"
+                                   " SELECT catalog_id, 's3://b/' || name || '/queued', 'data', 'snapshot_expiry', 0"
+                                   " FROM hog_catalog WHERE name = %s", name)
+    assert used["snapshot_id"] == 7 and head == 9
+    vector = {"data_file_id": 1, "path": "s3://b/%s/v.puffin" % name, "delete_count": 1, "file_size_bytes": 1}
+
+    def add(table="t", **more):  # another table or file for the request
+        return lambda body: body["appends"].append(dict({"namespace": "n", "table": table, "files": [file(catalog)]}, **more))
+
+    def put(**more):  # a file into the group of t
+        return lambda body: body["appends"][0]["files"].append(file(catalog) | more)
+
+    def remove(**more):
+        return lambda body: body.setdefault("deletes", []).append(
+            {"namespace": "n", "table": "t", "files": [vector | more]})
+
+    faults = [  # in order; those of one rank are not put together
+        (1, (422, "reused"), lambda body: body.update(idempotency_key=key)),
+        (2, (422, "data_path"), put(path="s3://elsewhere/x")),
+        (3, (422, "negative"), lambda body: body.update(read_snapshot=-1)),
+        (4, (422, "unknown table"), add("none")),
+        (4, (409, "dropped"), add("dropped")),
+        (4, (409, "incarnation"), add("again", expected_table_uuid=made["table_uuid"])),
+        (5, (422, "above the head"), lambda body: body.update(read_snapshot=head + 1)),
+        (5, (409, "altered"), lambda body: (body.update(read_snapshot=6), add("again")(body))),
+        (6, (422, "record_count"), put(record_count=-1)),
+        (6, (422, "split_offsets"), put(split_offsets=[])),
+        (6, (422, "partition_values"), put(partition_values=["1"])),
+        (6, (422, "field id 77"), put(column_stats=[{"field_id": 77, "value_count": 1, "null_count": 0}])),
+        (7, (422, "delete_count"), remove(delete_count=0)),
+        (8, (409, "claimed"), put(path=claim["path"])),
+        (9, (409, "queued"), put(path="s3://b/%s/queued" % name)),
+        (10, (422, "unknown data file"), remove(data_file_id=999)),
+        (10, (422, "above the 10 records"), remove(delete_count=11)),
+    ]
+    for first in faults:
+        for second in [None] + faults:
+            if second and second[0] <= first[0] and second is not first:
+                continue
+            body = append(catalog, read_snapshot=head)
+            # the later one first, so that it is not the place in the request that decides
+            for fault in (second, first) if second and second is not first else (first,):
+                fault[2](body)
+            status, answer = call(server, "POST", catalog + "/commit", body)
+            assert status == first[1][0] and first[1][1] in answer["detail"], (first[:2], second and second[:2], answer)
+    refused(server, 404, "not_found", "POST", "/catalogs/none/commit", append(catalog, file(catalog, path="s3://x/y")))
+    assert ok(server, "GET", catalog)["head_snapshot_id"] == head
+
+
+def test_creations_on_a_lost_connection(_):
+    """Prepared, published, aborted and asked for again, each with its COMMIT lost on the way there or back."""
+    with through_proxy() as (server, proxy):
+        catalog, _, _ = lake(server)
+        for turn in range(6):
+            how = "after" if turn % 2 else "before"
+            operation = catalog + "/table-creations/" + str(uuid.uuid4())
+            definition = {"namespace": "n", "name": "c%d" % turn, "columns": [{"name": "a", "type": "long"}]}
+            made = ok(server, "PUT", operation, definition)
+            one = {"path": made["write_path"] + "x", "record_count": 3, "file_size_bytes": 100, "footer_size": 8}
+            proxy.arm(how)
+            done = ok(server, "POST", operation + "/commit", {"files": [one]})
+            assert done["state"] == "committed" and done["snapshot_id"] == 3 + turn, done
+            for again in (("PUT", operation, definition), ("GET", operation, None),
+                          ("POST", operation + "/commit", {"files": [one]}), ("POST", operation + "/abort", None)):
+                assert ok(server, *again) == done, again
+            assert ok(server, "GET", catalog + "/namespaces/n/tables/c%d" % turn)["record_count"] == 3
+        assert proxy.cuts == 6
+        text = hoglaked.request(server.url + "/metrics")[1]
+        counted = {tuple(found[:2]): float(found[2]) for found in re.findall(
+            r'^hoglake_table_creation_total\{catalog="%s",action="(\w+)",outcome="(\w+)"\} (\S+)$' % catalog[10:], text, re.M)}
+        assert counted == {("prepare", "prepared"): 6, ("prepare", "replayed"): 6, ("publish", "committed"): 6,
+                           ("publish", "replayed"): 6, ("abort", "replayed"): 6}, counted
+        assert 'hoglake_commits_total{catalog="%s",result="committed"} 6' % catalog[10:] in text
+
+
+def test_claims_and_their_leases(server):
+    catalog, _, made = lake(server)
+    owner = str(uuid.uuid4())
+
+    def claimed(kind="data"):
+        return ok(server, "PUT", catalog + "/uploads/" + str(uuid.uuid4()),
+                  {"owner": owner, "prefix": "s3://b%s/p/" % catalog[9:], "file_kind": kind})["path"]
+
+    def commit(*paths):
+        body = append(catalog, *[file(catalog) | {"path": p} for p in paths], idempotency_key=owner, read_snapshot=2)
+        body["appends"][0]["expected_table_uuid"] = made["table_uuid"]
+        return call(server, "POST", catalog + "/commit/uploads", body)
+
+    def late(path):
+        judge_rest.DB.query("hoglake", "UPDATE hog_upload SET expires_us = 1 WHERE path = %s", path)
+
+    def cleaned():
+        return ok(server, "POST", catalog + "/maintenance/cleanup")
+
+    one, two, other = claimed(), claimed(), claimed("delete")
+    assert commit(one, other)[0] == 409  # of the wrong kind; nothing of the request is in
+    late(one)
+    assert commit(one, two)[1]["error"] == "commit_conflict"
+    assert ok(server, "POST", catalog + "/uploads/renew", {"owner": owner})["renewed"] == 3
+    late(two)
+    late(other)
+    assert ok(server, "POST", catalog + "/uploads/schedule-expired?limit=1")["scheduled"] == 1
+    assert ok(server, "POST", catalog + "/uploads/schedule-expired")["scheduled"] == 1
+    assert ok(server, "POST", catalog + "/uploads/renew", {"owner": owner})["renewed"] == 1
+    assert commit(one, two)[0] == 409
+    done = commit(one)
+    assert done[0] == 200, done
+    assert commit(one) == done and commit(two)[0] == 422  # the key is used
+    assert ok(server, "POST", catalog + "/uploads/abandon", {"owner": owner, "paths": [one, two, other]})["abandoned"] == 0
+    reasons = refused(server, 409, "catalog_not_empty", "DELETE", catalog)
+    assert reasons["reason"] == "live_namespaces" and "queued for removal" in reasons["detail"], reasons
+
+
+def test_many_targets_in_one_commit(server):
+    """Time under the catalog's lock grows with the request, not with its square."""
+    catalog, table, _ = lake(server)
+    count = 3000
+    files = [file(catalog, str(i), column_stats=[]) for i in range(count)]
+    head = ok(server, "POST", catalog + "/commit", append(catalog, *files))["snapshot_id"]
+    ids = [f["data_file_id"] for f in ok(server, "GET", table + "/files")]
+    body = {"read_snapshot": head, "deletes": [{"namespace": "n", "table": "t", "files": [
+        {"data_file_id": i, "path": files[0]["path"] + ".%d" % i, "delete_count": 1, "file_size_bytes": 1} for i in ids]}]}
+    began = time.monotonic()
+    refused(server, 422, "validation", "POST", catalog + "/commit",
+            body | {"deletes": body["deletes"] + [{"namespace": "n", "table": "t", "files": [body["deletes"][0]["files"][7]]}]})
+    ok(server, "POST", catalog + "/commit", body)
+    assert time.monotonic() - began < 10, time.monotonic() - began
+    plan = ok(server, "GET", table + "/scan")
+    assert len(plan) == count and all(p["delete_file"]["data_file_id"] == p["data_file"]["data_file_id"] for p in plan)
+    # a queue that holds the paths of another large commit
+    judge_rest.DB.query("hoglake", "INSERT INTO hog_upload (catalog_id, upload_id, owner, prefix, path, file_kind, state,"
+                                   " expires_us) SELECT catalog_id, gen_random_uuid(), %s::uuid, 'p', 's3://b/' || name ||"
+                                   " '/claimed/' || i, 'data', 'active', 9e18 FROM hog_catalog CROSS JOIN"
+                                   " generate_series(1, 10000) i WHERE name = %s", str(uuid.UUID(int=5)), catalog[10:])
+    mine = append(catalog, *[file(catalog, path="s3://b%s/claimed/%d" % (catalog[9:], i), column_stats=[])
+                             for i in range(1, 10001)])
+    refused(server, 409, "commit_conflict", "POST", catalog + "/commit", mine)
+    ok(server, "POST", catalog + "/commit", mine | {"idempotency_key": str(uuid.UUID(int=5))})
 
 
 def main():

@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -197,15 +196,6 @@ def test_the_address_is_named(db):
     db.create_database("address")
     code, output = ended(begun(url(db, "address"), HOGLAKE_ADDRESS="300.1.1.1"))
     assert code == 2 and "HOGLAKE_ADDRESS" in output and "300.1.1.1" in output, (code, output)
-
-
-def test_a_signal_ends_the_wait_for_the_database(_):
-    process = begun("jdbc:postgresql://127.0.0.1:%d/none" % services.free_port())
-    line_with(process, "not yet")
-    began = time.monotonic()
-    process.send_signal(signal.SIGTERM)
-    code, output = ended(process)
-    assert code == 0 and time.monotonic() - began < 7, (code, output)
 
 
 def test_many_start_at_once_on_an_empty_database(db):

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum {
     RETRY_SLEEP_US = 50 * 1000,
@@ -173,6 +174,11 @@ static void read_receipts(struct mp_group *group, uint32_t number)
         }
 }
 
+static int by_path(const void *a, const void *b)
+{
+    return mp_str_cmp(((const struct mp_path_hit *)a)->path, ((const struct mp_path_hit *)b)->path);
+}
+
 static void read_hits(struct mp_group *group, uint32_t number)
 {
     struct mp_arena *arena = &group->tx->call->arena;
@@ -188,6 +194,7 @@ static void read_hits(struct mp_group *group, uint32_t number)
             .kind = mp_sql_copy(sql, arena, number, i, 3),
             .expired = mp_sql_true(sql, number, i, 4),
         };
+    qsort(group->hits, group->hit_count, sizeof(*group->hits), by_path);
 }
 
 /* The same key twice in one group: the second is a replay of the first. */

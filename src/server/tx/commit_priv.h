@@ -51,8 +51,8 @@ struct mp_group {
     struct mp_tx *tx;
     struct mp_member **members;
     uint32_t count;
-    int64_t head; /* committed, as of begin */
-    struct mp_path_hit *hits;
+    int64_t head;             /* committed, as of begin */
+    struct mp_path_hit *hits; /* by path */
     uint32_t hit_count;
     struct mp_table_gain *gains; /* running sums */
     uint32_t gain_count, gain_room;
