@@ -454,16 +454,5 @@ def test_many_targets_in_one_commit(server):
     ok(server, "POST", catalog + "/commit", mine | {"idempotency_key": str(uuid.UUID(int=5))})
 
 
-def main():
-    cases = [(name, value) for name, value in globals().items() if name.startswith("test_")]
-    cases = [c for c in cases if not sys.argv[1:] or any(a in c[0] for a in sys.argv[1:])]
-    with services.postgres() as judge_rest.DB:
-        judge_rest.DB.create_database("hoglake")
-        with hoglaked.started(judge_rest.URL % judge_rest.DB.port) as server:
-            passed, failed = hoglaked.run_cases(cases, lambda: server)
-    print("%d passed, %d failed" % (passed, failed))
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(judge_rest.main(globals()))
