@@ -54,6 +54,26 @@ def test_receipts_outlive_names_tables_and_snapshots(server):
     assert ok(server, "GET", catalog + "/commit/receipts/" + body["idempotency_key"])["snapshot_id"] == 3
 
 
+def test_receipts_go_when_no_replay_is_due(_):
+    """The setting, or twice the retention of snapshots, 30 days at most, whichever is longer; 0: never."""
+    hour, day = 3600, 86400
+    for setting, retention, age, purged in (
+            ("3600", None, 2 * hour, 1), ("3600", None, hour // 2, 0), ("3600", 2 * hour, 3 * hour, 0),
+            ("3600", 2 * hour, 5 * hour, 1), ("3600", 60 * day, 29 * day, 0), ("3600", 60 * day, 31 * day, 1),
+            ("0", None, 400 * day, 0), ("-1", hour, 400 * day, 0), ("604800", hour, 6 * day, 0), ("604800", hour, 8 * day, 1)):
+        with hoglaked.started(judge_rest.URL % judge_rest.DB.port, HOGLAKE_RECEIPT_RETENTION_SECONDS=setting) as server:
+            catalog, _, _ = lake(server)
+            body = prepared(catalog)
+            first = ok(server, "POST", catalog + "/commit/prepared", body)
+            ok(server, "PATCH", catalog + "/options", {"snapshot_retention_seconds": retention})
+            judge_rest.DB.query("hoglake", "UPDATE hog_commit_receipt SET created_us = hog_now_us() - %s * 1000000::bigint"
+                                           " WHERE idempotency_key = %s", age, body["idempotency_key"])
+            done = ok(server, "POST", catalog + "/maintenance/cleanup")
+            assert done["receipts_purged"] == purged, (setting, retention, age, done)
+            again = ok(server, "POST", catalog + "/commit/prepared", body)  # after the purge a commit like any other
+            assert again["snapshot_id"] == first["snapshot_id"] + purged, (setting, retention, age, again)
+
+
 def test_the_floor_and_who_holds_it(server):
     catalog, table, made = lake(server)
     for _ in range(4):
@@ -154,6 +174,51 @@ def test_transactions_are_whole(server):
     assert ok(server, "POST", catalog + "/commit/transaction", body)["snapshot_id"] == head + 1
     [snapshot] = ok(server, "GET", catalog + "/snapshots?after=%d" % head)["snapshots"]
     assert sorted(c["kind"] for c in snapshot["changes"]) == ["table_deleted_from"] + ["table_inserted_into"] * 2
+
+
+def test_targets_that_changed_since_they_were_read(server):
+    """Appends do not disturb deletes, but where the route guards its targets; what came later is no target."""
+    catalog, table, made = lake(server)
+    ok(server, "POST", catalog + "/commit", append(catalog, file(catalog), file(catalog)))  # 3: files 1 and 2
+    ok(server, "POST", catalog + "/commit", append(catalog))  # 4: file 3
+    later = refused(server, 409, "commit_conflict", "POST", catalog + "/commit", vector(catalog, 1, 3, target=3))
+    assert "added after" in later["detail"], later
+
+    def prepared_delete(route, snapshot, target):
+        body = vector(catalog, 1, snapshot, target=target) | {"idempotency_key": str(uuid.uuid4())}
+        body["deletes"][0]["expected_table_uuid"] = made["table_uuid"]
+        return call(server, "POST", catalog + "/commit/" + route, body)
+
+    guarded = ("mutations/prepared", "transaction", "uploads")
+    for route in guarded:
+        status, answer = prepared_delete(route, 3, 1)
+        assert (status, answer["error"]) == (409, "commit_conflict") and "changed after" in answer["detail"], answer
+    assert prepared_delete("deletes/prepared", 3, 1)[1]["snapshot_id"] == 5
+    for route in guarded:  # a delete counts as an append does
+        status, answer = prepared_delete(route, 4, 2)
+        assert (status, answer["error"]) == (409, "commit_conflict") and "changed after" in answer["detail"], answer
+    status, answer = prepared_delete("deletes/prepared", 4, 1)
+    assert (status, answer["error"]) == (409, "commit_conflict") and "got a deletion vector" in answer["detail"], answer
+    for number, route in enumerate(guarded):
+        assert prepared_delete(route, 5 + number, (2, 3, 1)[number])[1]["snapshot_id"] == 6 + number
+
+
+def test_a_queued_path_that_is_in_use_stays(server):
+    catalog, table, made = lake(server)
+    name = catalog[len("/catalogs/"):]
+    one, delete = file(catalog), vector(catalog, 1, 3)
+    ok(server, "POST", catalog + "/commit", append(catalog, one))
+    ok(server, "POST", catalog + "/commit", delete)
+    ok(server, "POST", table + "/truncate?expected_table_uuid=" + made["table_uuid"], {})  # ended, not forgotten
+    claim = ok(server, "PUT", catalog + "/uploads/" + str(uuid.uuid4()), {
+        "owner": str(uuid.uuid4()), "prefix": "s3://b/%s/p" % name, "file_kind": "data"})["path"]
+    for path in (one["path"], delete["deletes"][0]["files"][0]["path"], claim):
+        judge_rest.DB.query("hoglake", "INSERT INTO hog_file_removal (catalog_id, path, file_kind, reason, scheduled_us)"
+                                       " SELECT catalog_id, %s, 'data', 'snapshot_expiry', 0 FROM hog_catalog"
+                                       " WHERE name = %s", path, name)
+    done = ok(server, "POST", catalog + "/maintenance/cleanup")
+    assert (done["still_referenced"], done["removed"], done["missing"]) == (3, 0, 0), done
+    assert ok(server, "POST", catalog + "/maintenance/cleanup")["still_referenced"] == 0
 
 
 def test_vectors_of_files_that_ended(server):
