@@ -4,6 +4,7 @@ consumers; files of dropped tables, and the catalog that has to be empty before 
 
 Every case is a function test_*(server). Arguments choose cases by a part of their name.
 """
+import json
 import sys
 import time
 import uuid
@@ -52,6 +53,59 @@ def test_receipts_outlive_names_tables_and_snapshots(server):
     assert expire(server, catalog)["new_earliest_snapshot_id"] == 6
     replayed()
     assert ok(server, "GET", catalog + "/commit/receipts/" + body["idempotency_key"])["snapshot_id"] == 3
+
+
+def test_what_makes_two_requests_the_same(server):
+    """Everything in a request counts; the order of append groups, of their files and of statistics does not."""
+    catalog, table, made = lake(server)
+    other = ok(server, "POST", catalog + "/namespaces/n/tables", {"name": "u", "columns": ID})
+    ok(server, "POST", table + "/alter", {"ops": [{"op": "set_partition_spec", "fields": [
+        {"source_field_id": 1, "transform": "identity"}, {"source_field_id": 2, "transform": "identity"}]}]})
+    old = [ok(server, "POST", catalog + "/commit", {"appends": [{"namespace": "n", "table": "u", "files": [file(catalog)]}]})
+           ["snapshot_id"] for _ in range(2)][-1]
+    stats = [{"field_id": i, "value_count": 10, "null_count": 0, "size_bytes": 80, "lower_bound": "AAAAAAAAAAA=",
+              "upper_bound": "AQAAAAAAAAA="} for i in (1, 2)]
+    body = {"idempotency_key": str(uuid.uuid4()), "read_snapshot": old, "author": "a", "message": "m", "appends": [
+        {"namespace": "n", "table": "t", "expected_table_uuid": made["table_uuid"], "files": [
+            file(catalog, partition_values=["1", None], column_stats=stats, footer_size=80, split_offsets=[4, 50]),
+            file(catalog, partition_values=[None, "1"])]},
+        {"namespace": "n", "table": "u", "expected_table_uuid": other["table_uuid"], "files": [file(catalog)]}],
+        "deletes": [{"namespace": "n", "table": "u", "expected_table_uuid": other["table_uuid"], "files": [
+            {"data_file_id": i, "path": file(catalog)["path"], "delete_count": 1, "file_size_bytes": 1} for i in (1, 2)]}]}
+    first = ok(server, "POST", catalog + "/commit/prepared", body)
+
+    def changed(*path, to=None, by=None):
+        copy = json.loads(json.dumps(body))
+        place = copy
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = by(place[path[-1]]) if by else to
+        if to is None and not by:
+            del place[path[-1]]
+        return copy
+
+    backwards = lambda items: items[::-1]
+    one, gone = ("appends", 0, "files", 0), ("deletes", 0, "files")
+    for same in (changed("appends", by=backwards), changed("appends", 0, "files", by=backwards),
+                 changed(*one, "column_stats", by=backwards), dict(reversed(body.items()))):
+        assert ok(server, "POST", catalog + "/commit/prepared", same) == first, same
+    differ = [changed("author", to="b"), changed("author"), changed("message", to="n"), changed("message", to=""),
+              changed("read_snapshot", to=old - 1), changed("deletes"), changed("appends", by=lambda a: a[:1]),
+              changed("appends", 0, "table", to="v"), changed("appends", 0, "namespace", to="v"),
+              changed("appends", 0, "expected_table_uuid"), changed("appends", 0, "files", by=lambda f: f + f),
+              changed(*one, "partition_values", by=backwards), changed(*one, "partition_values", to=["1", ""]),
+              changed(*one, "split_offsets", to=[4, 51]), changed(*one, "split_offsets"), changed(*one, "footer_size"),
+              changed(*one, "path", by=lambda p: p + "x"), changed(*one, "record_count", to=11),
+              changed(*one, "file_size_bytes", to=1001), changed(*one, "column_stats", to=[]), changed(*one, "column_stats"),
+              changed(*gone, by=backwards), changed(*gone, 0, "delete_count", to=2), changed(*gone, 0, "data_file_id", to=3),
+              changed(*gone, 0, "path", by=lambda p: p + "x"), changed(*gone, 0, "file_size_bytes", to=2)]
+    differ += [changed(*one, "column_stats", 0, name, to=to) for name, to in (
+        ("field_id", 3), ("value_count", 11), ("null_count", 1), ("nan_count", 0), ("size_bytes", 81), ("size_bytes", None),
+        ("lower_bound", "AAAAAAAAAAE="), ("lower_bound", None), ("upper_bound", "AAAAAAAAAAE="), ("upper_bound", None))]
+    for number, other in enumerate(differ):
+        status, answer = call(server, "POST", catalog + "/commit/prepared", other)
+        assert (status, answer.get("detail")) == (422, "idempotency_key reused with a different request"), (number, answer)
+    assert ok(server, "GET", catalog)["head_snapshot_id"] == first["snapshot_id"]
 
 
 def test_receipts_go_when_no_replay_is_due(_):
