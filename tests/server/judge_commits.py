@@ -4,9 +4,12 @@ it, and numbers at the ends of what fits. What is expected is the contract's, no
 
 Every case is a function test_*(server). Arguments choose cases by a part of their name.
 """
+import base64
 import concurrent.futures
 import contextlib
+import math
 import re
+import struct
 import sys
 import time
 import uuid
@@ -170,6 +173,33 @@ def test_more_readers_than_connections_wait(_):
             time.sleep(6)
             connection.commit()
             assert [r.result()[0] for r in reads] == [200] * 64, reads[0].result()
+
+
+def test_statistics_come_back_repaired(server):
+    """Section "statistics repair": each rule alone, and what it leaves as it was."""
+    columns = [{"name": "f", "type": "float"}, {"name": "d", "type": "double"}, {"name": "i", "type": "int"}]
+    catalog, table, _ = lake(server, columns)
+    zeros = {1: (struct.pack("<f", 0.0), struct.pack("<f", -0.0)), 2: (struct.pack("<d", 0.0), struct.pack("<d", -0.0))}
+    plain = {"value_count": 10, "null_count": 4, "size_bytes": 70}
+    cases = [  # field, what is sent, what comes back
+        (1, {}, {}), (2, {"size_bytes": -1}, {"size_bytes": None}), (2, {"nan_count": 9}, {"nan_count": 6}),
+        (2, {"nan_count": 6}, {"nan_count": 6}), (2, {"nan_count": -1}, {"nan_count": None}),
+        (3, {"nan_count": 0}, {"nan_count": None}), (3, {"null_count": 11}, {"null_count": 10}),
+        (3, {"value_count": 0, "null_count": 0, "size_bytes": 0}, {"value_count": 0, "null_count": 0, "size_bytes": 0})]
+    for field, sent, want in cases:
+        stats = {"field_id": field} | plain | sent
+        for bound, value in zip(("lower_bound", "upper_bound"), zeros.get(field, ())):
+            stats[bound] = base64.b64encode(value).decode()
+        ok(server, "POST", catalog + "/commit", append(catalog, file(catalog, column_stats=[stats])))
+        number = max(f["data_file_id"] for f in ok(server, "GET", table + "/files"))
+        [got] = ok(server, "GET", table + "/files/%d/stats" % number)["columns"]
+        expected = plain | {"nan_count": None} | want
+        assert {name: got.get(name) for name in expected} == expected, (sent, got)
+        if field in zeros:  # the zero that takes in the other: below as a lower bound, above as an upper one
+            assert [math.copysign(1, got[b]) for b in ("lower_bound", "upper_bound")] == [-1, 1], (sent, got)
+            assert got["lower_bound"] == got["upper_bound"] == 0
+        else:
+            assert got["lower_bound"] is None and got["upper_bound"] is None, got
 
 
 def test_sums_that_no_number_holds_are_refused(server):
