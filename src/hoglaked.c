@@ -88,7 +88,9 @@ static int serve(const struct mp_server_settings *settings)
         mp_log(log, MP_LOG_INFO, "hoglake.main", "stopped");
     }
     mp_log_free(log);
-    return !code ? 0 : code == MP_BAD_CONFIG ? EXIT_CONFIG : EXIT_OUTAGE;
+    if (!code)
+        return 0;
+    return code == MP_BAD_CONFIG || code == MP_BAD_DATA ? EXIT_CONFIG : EXIT_OUTAGE;
 }
 
 int main(int argc, char **argv)

@@ -185,6 +185,25 @@ static bool parses(const char *conninfo)
     return options;
 }
 
+bool mp_pg_knows(struct mp_str keyword)
+{
+    PQconninfoOption *options = PQconndefaults();
+    bool known = false;
+
+    for (const PQconninfoOption *option = options; option && option->keyword && !known; option++)
+        known = mp_str_eq(keyword, mp_str_c(option->keyword));
+    PQconninfoFree(options);
+    return known;
+}
+
+/* What libpq says of a value that it will not try to connect with. */
+static bool wrong_value(const PGconn *conn)
+{
+    const char *text = PQerrorMessage(conn);
+
+    return strncmp(text, "invalid ", 8) == 0 || strncmp(text, "could not match ", 16) == 0;
+}
+
 static enum mp_code start(struct mp_pg *pg, const struct mp_pg_options *options, struct mp_err *err)
 {
     char unanswered[16];
@@ -215,8 +234,17 @@ static enum mp_code start(struct mp_pg *pg, const struct mp_pg_options *options,
     pg->conn = PQconnectStartParams(keywords, values, 1);
     if (!pg->conn)
         return mp_err_set(err, MP_IO, "connect: libpq has no memory");
-    if (PQstatus(pg->conn) == CONNECTION_BAD)
-        return lost(pg, err, "connect");
+    if (PQstatus(pg->conn) == CONNECTION_BAD) {
+        enum mp_code code = lost(pg, err, "connect");
+
+        if (!wrong_value(pg->conn))
+            return code;
+        if (err) {
+            err->code = MP_BAD_CONFIG;
+            err->retriable = false;
+        }
+        return MP_BAD_CONFIG;
+    }
     PQsetNoticeReceiver(pg->conn, ignore_notice, NULL);
     PQsetErrorVerbosity(pg->conn, PQERRORS_VERBOSE); /* for sqlstate_of_text */
     while (status != PGRES_POLLING_OK) {

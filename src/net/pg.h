@@ -54,12 +54,14 @@ struct mp_pg_answer {
 struct mp_pg; /* opaque, see pg.c */
 
 /* Connects and sets up the session: UTC, ISO dates, time-outs. Borrows env until close.
- * MP_BAD_CONFIG: conninfo does not parse, or the server refused who we are or where we want to
- * go (SQLSTATE classes 28 and 3D; err->sys is EACCES or ENOENT then). */
+ * MP_BAD_CONFIG: conninfo does not parse or holds a value that cannot be, or the server refused who
+ * we are or where we want to go (SQLSTATE classes 28 and 3D; err->sys is EACCES or ENOENT then). */
 enum mp_code mp_pg_open(const struct mp_pg_options *options, const struct mp_env *env,
                         struct mp_err *err, struct mp_pg **ret);
 /* Cuts the connection; an open transaction is rolled back by the server. No-op on NULL. */
 void mp_pg_close(struct mp_pg *pg);
+/* Whether conninfo may hold such a keyword. */
+bool mp_pg_knows(struct mp_str keyword);
 /* False: nothing more can be sent; close it. */
 bool mp_pg_alive(const struct mp_pg *pg);
 

@@ -145,7 +145,7 @@ static void serve(struct mp_pipeline *p)
     struct mp_records none;
     struct mp_err err;
 
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += SERVE_MS * 1000000L;
     if (until.tv_nsec >= 1000000000L) {
         until.tv_nsec -= 1000000000L;

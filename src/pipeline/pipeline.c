@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <time.h>
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,13 +13,17 @@ struct mp_pipeline *mp_pipeline_new(const struct mp_pipeline_options *options,
                                     const struct mp_pipeline_world *world)
 {
     struct mp_pipeline *p = mp_alloc(sizeof(*p));
+    pthread_condattr_t monotonic;
 
     p->options = *options;
     p->doors = *doors;
     p->world = *world;
     pthread_mutex_init(&p->lake_lock, NULL);
     pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->changed, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     mp_arena_init(&p->live_arena, 0);
     mp_arena_init(&p->refused_arena, 0);
     p->pool = mp_segment_pool_new(options->flush_bytes);

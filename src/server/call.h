@@ -46,7 +46,7 @@ struct mp_call {
     struct mp_pages *pages; /* what comes behind `out` (pages.h); NULL: that is all */
     uint64_t began_us;      /* when the request was complete */
     char request_id[MP_REQUEST_ID_TEXT];
-    bool manual; /* a background run's own call: no request behind it */
+    uint64_t waited_us; /* for a worker */
 };
 
 void mp_call_init(struct mp_call *call, struct mp_server *server);

@@ -93,12 +93,15 @@ void mp_server_metrics_free(struct mp_server_metrics *metrics)
     mp_free(metrics);
 }
 
-void mp_server_metrics_add(struct mp_server_metrics *metrics, enum mp_server_metric id,
-                           const char *labels, double value)
+double mp_server_metrics_add(struct mp_server_metrics *metrics, enum mp_server_metric id,
+                             const char *labels, double value)
 {
+    double sum;
+
     pthread_mutex_lock(&metrics->lock);
-    series_of(metrics, id, labels)->value += value;
+    sum = series_of(metrics, id, labels)->value += value;
     pthread_mutex_unlock(&metrics->lock);
+    return sum;
 }
 
 void mp_server_metrics_set(struct mp_server_metrics *metrics, enum mp_server_metric id,

@@ -21,9 +21,10 @@ struct mp_server_metrics;
 
 struct mp_server_metrics *mp_server_metrics_new(void);
 void mp_server_metrics_free(struct mp_server_metrics *metrics);
-/* labels: values in the order of the table, separated by ','; NULL where there are none. */
-void mp_server_metrics_add(struct mp_server_metrics *metrics, enum mp_server_metric id,
-                           const char *labels, double value);
+/* labels: values in the order of the table, separated by ','; NULL where there are none. Gives the
+ * sum. */
+double mp_server_metrics_add(struct mp_server_metrics *metrics, enum mp_server_metric id,
+                             const char *labels, double value);
 void mp_server_metrics_set(struct mp_server_metrics *metrics, enum mp_server_metric id,
                            double value);
 void mp_server_metrics_observe(struct mp_server_metrics *metrics, enum mp_server_metric id,

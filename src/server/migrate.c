@@ -104,6 +104,8 @@ enum mp_code mp_migrate(struct mp_sql_pool *pool, struct mp_err *err)
     enum mp_code code = mp_sql_take(pool, err, &sql);
 
     mp_arena_init(&arena, 0);
+    if (code == MP_BAD_CONFIG)
+        mp_err_add(err, "HOGLAKE_JDBC_URL");
     if (code)
         goto out;
     MP_SQL(sql, "SELECT pg_advisory_lock($1)", mp_v_int(LOCK_KEY));

@@ -14,6 +14,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <errno.h>
 #include <openssl/crypto.h>
 #include <stdio.h>
 
@@ -27,19 +28,16 @@ static void unavailable(struct mp_call *call, const char *detail)
 /* A code that is no refusal: the world failed, or we did. The text goes to the log only. */
 static void refuse_fault(struct mp_call *call, enum mp_code code)
 {
-    const char *state = call->sql && mp_sql_alive(call->sql) ? mp_sql_state(call->sql) : "";
-
     if (code == MP_FULL) { /* the request's numbers */
         mp_refuse_invalid(call, "a sum would be above 2^63 - 1");
         return;
     }
     mp_log(call->server->log, MP_LOG_ERROR, "hoglake.request", "request %s: %s: %s",
            call->request_id, mp_code_name(code), call->err.text);
-    if (strcmp(state, "55P03") == 0)
+    if (code == MP_TIMEOUT && call->err.sys == EBUSY)
         unavailable(call, "waited too long for the catalog's commit lock; nothing was done; send "
                           "the same request again");
-    else if (code == MP_IO || code == MP_TIMEOUT || code == MP_CONFLICT || code == MP_BAD_CONFIG ||
-             strcmp(state, "57014") == 0)
+    else if (code == MP_IO || code == MP_TIMEOUT || code == MP_CONFLICT || code == MP_BAD_CONFIG)
         unavailable(call, "the catalog database cannot be used just now; send the same request "
                           "again");
     else
@@ -100,14 +98,13 @@ static enum mp_code run(struct mp_call *call)
 {
     const struct mp_http_request *http = call->http;
     int64_t lock_ms = call->server->settings->HOGLAKE_COMMIT_LOCK_TIMEOUT_MS;
-    uint64_t waited_us;
     unsigned status = 404;
     enum mp_code code;
 
     if (http->queued_us) {
-        waited_us = mp_now_mono_us(call->server->env) - http->queued_us;
-        mp_server_metrics_observe(call->server->metrics, MP_SM_QUEUE_WAIT, NULL, waited_us);
-        if (lock_ms && waited_us > (uint64_t)lock_ms * 1000) {
+        call->waited_us = mp_now_mono_us(call->server->env) - http->queued_us;
+        mp_server_metrics_observe(call->server->metrics, MP_SM_QUEUE_WAIT, NULL, call->waited_us);
+        if (lock_ms && call->waited_us > (uint64_t)lock_ms * 1000) {
             mp_server_metrics_add(call->server->metrics, MP_SM_SHED, NULL, 1);
             unavailable(call, "waited too long for a handler; nothing was done");
             return MP_REFUSED;
@@ -327,8 +324,12 @@ static enum mp_code open_http(struct mp_server *server, struct mp_err *err)
         .cut = count_cut,
         .self = server,
     };
+    enum mp_code code;
 
-    return mp_http_server_open(&options, err, &server->http);
+    code = mp_http_server_open(&options, err, &server->http);
+    if (code)
+        mp_err_add(err, "HOGLAKE_ADDRESS, HOGLAKE_PORT");
+    return code;
 }
 
 enum mp_code mp_server_open(const struct mp_server_settings *settings, const struct mp_env *env,

@@ -3,6 +3,7 @@
 
 #include "base/utf8.h"
 #include "config/text.h"
+#include "server/database_url.h"
 
 #include <assert.h>
 
@@ -62,62 +63,6 @@ static enum mp_code read_one(const struct setting *setting, struct mp_str value,
     return MP_OK;
 }
 
-/* Adds text as a part of a URI. (RFC 3986, section 2.1) */
-static void add_encoded(struct mp_buf *buf, struct mp_str text)
-{
-    for (size_t i = 0; i < text.size; i++) {
-        unsigned char c = (unsigned char)text.data[i];
-
-        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-            (c && strchr("-._~", c)))
-            mp_buf_add_byte(buf, (char)c);
-        else
-            mp_buf_printf(buf, "%%%02X", c);
-    }
-}
-
-/* jdbc:postgresql://host:port/db?user=a&password=b is what libpq reads behind the "jdbc:"; user and
- * password settings come first, so that those of the URL win. */
-static enum mp_code make_database(struct mp_arena *arena, struct mp_server_settings *made,
-                                  struct mp_err *err)
-{
-    struct mp_str url = made->HOGLAKE_JDBC_URL, prefix = MP_STR("jdbc:");
-    struct mp_buf buf = MP_BUF_INIT(1024 * 1024);
-    size_t scheme, authority, end, at = 0;
-    bool user, password;
-
-    if (mp_str_starts(url, prefix))
-        url = mp_str_n(url.data + prefix.size, url.size - prefix.size);
-    if (mp_str_starts(url, MP_STR("postgresql://")))
-        scheme = strlen("postgresql://");
-    else if (mp_str_starts(url, MP_STR("postgres://")))
-        scheme = strlen("postgres://");
-    else
-        return mp_err_set(err, MP_BAD_CONFIG,
-                          "HOGLAKE_JDBC_URL: allowed is a URL that begins with "
-                          "jdbc:postgresql:// or postgresql://");
-    for (end = scheme; end < url.size && url.data[end] != '/' && url.data[end] != '?'; end++)
-        if (url.data[end] == '@')
-            at = end;
-    authority = at ? at + 1 : scheme;
-    user = at || memmem(url.data + end, url.size - end, "user=", 5);
-    password = (at && memchr(url.data + scheme, ':', at - scheme)) ||
-               memmem(url.data + end, url.size - end, "password=", 9);
-    mp_buf_add(&buf, url.data, at ? at : scheme);
-    if (!user)
-        add_encoded(&buf, made->HOGLAKE_DB_USER);
-    if (!password && made->HOGLAKE_DB_PASSWORD.size && (at || !user)) {
-        mp_buf_add_byte(&buf, ':');
-        add_encoded(&buf, made->HOGLAKE_DB_PASSWORD);
-    }
-    if (at || !user)
-        mp_buf_add_byte(&buf, '@');
-    mp_buf_add(&buf, url.data + authority, url.size - authority);
-    made->database = mp_arena_str(arena, mp_buf_str(&buf));
-    mp_buf_fini(&buf);
-    return MP_OK;
-}
-
 /* Settings that the original refuses at start: they would promise what is not done. */
 static enum mp_code check_refused(char *const *environment, struct mp_err *err)
 {
@@ -135,13 +80,16 @@ static enum mp_code check_refused(char *const *environment, struct mp_err *err)
     return MP_OK;
 }
 
-static bool known_codec(struct mp_str name)
+/* In small letters. */
+static bool known_codec(struct mp_str *name)
 {
     static const char *const names[] = {"zstd", "snappy", "lz4_raw", "uncompressed"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (mp_str_eq(name, mp_str_c(names[i])))
+        if (mp_str_eq_fold(*name, mp_str_c(names[i]))) {
+            *name = mp_str_c(names[i]);
             return true;
+        }
     return false;
 }
 
@@ -176,7 +124,7 @@ static enum mp_code check_together(struct mp_server_settings *made, struct mp_er
                           "HOGLAKE_REQUEST_BYTES_MAX, %lld",
                           (long long)made->HOGLAKE_REQUEST_BODIES_BYTES_MAX,
                           (long long)made->HOGLAKE_REQUEST_BYTES_MAX);
-    if (!known_codec(made->HOGLAKE_COMPACTION_CODEC))
+    if (!known_codec(&made->HOGLAKE_COMPACTION_CODEC))
         return mp_err_set(err, MP_BAD_CONFIG,
                           "HOGLAKE_COMPACTION_CODEC is \"%.*s\": allowed is zstd, snappy, lz4_raw "
                           "or uncompressed",
@@ -204,7 +152,8 @@ enum mp_code mp_server_settings_load(struct mp_arena *arena, char *const *enviro
     if (!code)
         code = check_together(&made, err);
     if (!code)
-        code = make_database(arena, &made, err);
+        code = mp_database_url(arena, made.HOGLAKE_JDBC_URL, made.HOGLAKE_DB_USER,
+                               made.HOGLAKE_DB_PASSWORD, err, &made.database);
     if (!code)
         *ret = made;
     return code;

@@ -5,6 +5,7 @@
 #include "base/number.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -351,11 +352,12 @@ enum mp_code mp_sql_sync(struct mp_sql *sql, struct mp_err *err)
     static const struct {
         const char *state;
         enum mp_code code;
-    } classes[] = {{"40001", MP_CONFLICT},
-                   {"40P01", MP_CONFLICT},
-                   {"55P03", MP_TIMEOUT},
-                   {"57014", MP_TIMEOUT},
-                   {"22003", MP_FULL}};
+        int sys;
+    } classes[] = {{"40001", MP_CONFLICT, 0},
+                   {"40P01", MP_CONFLICT, 0},
+                   {"55P03", MP_TIMEOUT, EBUSY},
+                   {"57014", MP_TIMEOUT, 0},
+                   {"22003", MP_FULL, 0}};
     enum mp_code code;
 
     sql->open_batch = false;
@@ -363,9 +365,13 @@ enum mp_code mp_sql_sync(struct mp_sql *sql, struct mp_err *err)
     if (code != MP_REFUSED)
         return code;
     code = MP_BAD_DATA;
-    for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++)
-        if (mp_sql_state_is(sql, classes[i].state))
-            code = classes[i].code;
+    for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
+        if (!mp_sql_state_is(sql, classes[i].state))
+            continue;
+        code = classes[i].code;
+        if (err)
+            err->sys = classes[i].sys;
+    }
     if (err)
         err->code = code;
     return code;

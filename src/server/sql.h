@@ -118,9 +118,9 @@ uint32_t mp_sql_say(struct mp_sql *sql, const char *statement);
 /* A script of several statements, once; nothing else may be in the batch. */
 void mp_sql_script(struct mp_sql *sql, const char *text);
 /* Sends and waits. MP_CONFLICT: a deadlock or a lost race; MP_TIMEOUT: a lock or the answer came
- * too late; MP_FULL: a sum does not fit its column; MP_BAD_DATA: the statement was refused for
- * another reason; MP_IO: the connection. Never MP_REFUSED, which in this room means a refused
- * request. */
+ * too late (a lock: err->sys is EBUSY); MP_FULL: a sum does not fit its column; MP_BAD_DATA: the
+ * statement was refused for another reason; MP_IO: the connection. Never MP_REFUSED, which in this
+ * room means a refused request. */
 enum mp_code mp_sql_sync(struct mp_sql *sql, struct mp_err *err);
 /* Runs what is queued and forgets what came of it; no-op where nothing is. */
 void mp_sql_drop_batch(struct mp_sql *sql);

@@ -22,12 +22,10 @@ static enum mp_code read_pins(struct mp_call *call, int64_t *snapshot, bool *has
         if (!mp_wire_instant_read(text, time_us))
             return mp_refuse_bad(call, "at_timestamp must be an ISO 8601 instant with an offset");
     }
-    if (*has_snapshot && *has_time)
-        return mp_refuse_invalid(call, "snapshot and at_timestamp exclude each other");
     return MP_OK;
 }
 
-enum mp_code mp_at_read(struct mp_call *call, struct mp_at *ret)
+static enum mp_code resolve(struct mp_call *call, bool one_moment, struct mp_at *ret)
 {
     int64_t snapshot = 0, time_us = 0;
     bool has_snapshot = false, has_time = false;
@@ -38,6 +36,8 @@ enum mp_code mp_at_read(struct mp_call *call, struct mp_at *ret)
         code = mp_call_sql(call);
     if (code)
         return code;
+    if (one_moment)
+        mp_sql_say(call->sql, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     number = MP_SQL(call->sql,
                     "SELECT catalog_id, data_path, last_snapshot_id, earliest_snapshot_id,"
                     " schema_version, CASE WHEN $2 IS NOT NULL THEN"
@@ -61,6 +61,8 @@ enum mp_code mp_at_read(struct mp_call *call, struct mp_at *ret)
         .snapshot = mp_sql_int(call->sql, number, 0, 2, 0),
         .pinned = has_snapshot || has_time,
     };
+    if (has_snapshot && has_time)
+        return mp_refuse_invalid(call, "snapshot and at_timestamp exclude each other");
     if (has_time) {
         if (mp_sql_null(call->sql, number, 0, 5))
             return mp_refuse(call, 410, "expired", "at_timestamp lies before the retained history");
@@ -78,13 +80,18 @@ enum mp_code mp_at_read(struct mp_call *call, struct mp_at *ret)
     return MP_OK;
 }
 
+enum mp_code mp_at_read(struct mp_call *call, struct mp_at *ret)
+{
+    return resolve(call, true, ret);
+}
+
 enum mp_code mp_at_head(struct mp_call *call, struct mp_at *ret)
 {
     uint32_t count = call->query_count;
     enum mp_code code;
 
     call->query_count = 0;
-    code = mp_at_read(call, ret);
+    code = resolve(call, false, ret);
     call->query_count = count;
     return code;
 }

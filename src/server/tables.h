@@ -28,7 +28,9 @@ struct mp_at {
     struct mp_str data_path;
 };
 
-/* Reads the catalog and resolves ?snapshot and ?at_timestamp: 404, 422, 410. */
+/* Reads the catalog and resolves ?snapshot and ?at_timestamp: 404, 422, 410. Begins a transaction,
+ * which ends with the call: what is read afterwards is of the same moment, whatever expiry takes
+ * away meanwhile. */
 enum mp_code mp_at_read(struct mp_call *call, struct mp_at *ret);
 /* The same at the head, whatever pins the query holds: for what has no time travel. */
 enum mp_code mp_at_head(struct mp_call *call, struct mp_at *ret);

@@ -27,6 +27,7 @@ import services
 
 SEED = int(os.environ.get("HOGLAKED_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
 DB = None
+URL = "postgresql://127.0.0.1:%d/hoglake"
 DOCUMENT = described.Document()
 
 
@@ -1334,14 +1335,15 @@ def test_every_operation_was_seen_to_be_as_described(_):
     assert not DOCUMENT.unseen(), DOCUMENT.unseen()
 
 
-def main():
+def main(names):
+    """Runs the cases among the names of a module, for this and the other judges of one server."""
     global DB
-    cases = [(name, value) for name, value in globals().items() if name.startswith("test_")]
+    cases = [(name, value) for name, value in names.items() if name.startswith("test_")]
     cases = [c for c in cases if not sys.argv[1:] or any(a in c[0] for a in sys.argv[1:])]
     print("seed %d" % SEED)
     with services.postgres() as DB:
         DB.create_database("hoglake")
-        with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % DB.port) as server:
+        with hoglaked.started(URL % DB.port) as server:
             passed, failed = hoglaked.run_cases(cases, lambda: server)
             if failed:
                 print(server.process.log_end(15))
@@ -1350,4 +1352,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(globals()))

@@ -1,5 +1,5 @@
 """A TCP proxy in front of PostgreSQL that reads the protocol and cuts a connection exactly at the COMMIT
-of a transaction that has made a snapshot.
+of a transaction that has made a snapshot, or dropped a catalog.
 
     before  the COMMIT never reaches the server: the transaction is not in
     after   the server has committed, its answer never reaches the client: the transaction is in
@@ -53,8 +53,10 @@ class Connection:
         if message[:1] != b"B":
             return False
         text = self.statements.get(message[5:].split(b"\0")[1], b"")
-        if text.startswith((b"BEGIN", b"INSERT INTO hog_snapshot ")):
-            self.makes_snapshot = not text.startswith(b"BEGIN")
+        if text.startswith(b"BEGIN"):
+            self.makes_snapshot = False
+        if b"INSERT INTO hog_snapshot " in text or text.startswith(b"DELETE FROM hog_catalog "):
+            self.makes_snapshot = True
         return text == b"COMMIT" and self.makes_snapshot
 
     def up(self):

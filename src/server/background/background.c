@@ -70,32 +70,34 @@ static bool quiet(struct mp_str result)
 }
 
 static void write_ledger(struct mp_call *call, enum mp_task task, struct mp_str catalog,
-                         int64_t started_us, bool manual, enum mp_code code, struct mp_str result)
+                         int64_t took_us, bool manual, enum mp_code code, struct mp_str result)
 {
     struct mp_err ignored;
 
     if ((!manual && !code && quiet(result)) || mp_call_sql(call))
         return;
     mp_utf8_repair(call->err.text); /* PostgreSQL would not take the row */
-    MP_SQL(call->sql,
-           "INSERT INTO hog_maintenance_run (catalog_id, task, run_trigger, started_us,"
-           " finished_us, status, error, result) SELECT catalog_id, $2, $3, $4, hog_now_us(), $5,"
-           " $6, $7::text::json FROM hog_catalog WHERE name = $1",
-           mp_v_text(catalog), mp_v_c(mp_task_names[task]), mp_v_c(manual ? "manual" : "loop"),
-           mp_v_int(started_us), mp_v_c(code ? "failed" : "ok"),
-           code ? mp_v_c(call->err.text) : mp_v_null(MP_PG_TEXT),
-           code ? mp_v_null(MP_PG_TEXT) : mp_v_text(result));
+    MP_SQL(
+        call->sql,
+        "INSERT INTO hog_maintenance_run (catalog_id, task, run_trigger, started_us,"
+        " finished_us, status, error, result) SELECT catalog_id, $2, $3, now_us - $4, now_us, $5,"
+        " $6, $7::text::json FROM hog_catalog CROSS JOIN hog_now_us() AS now_us WHERE name = $1",
+        mp_v_text(catalog), mp_v_c(mp_task_names[task]), mp_v_c(manual ? "manual" : "loop"),
+        mp_v_int(took_us), mp_v_c(code ? "failed" : "ok"),
+        code ? mp_v_c(call->err.text) : mp_v_null(MP_PG_TEXT),
+        code ? mp_v_null(MP_PG_TEXT) : mp_v_text(result));
     mp_sql_sync(call->sql, &ignored);
 }
 
 enum mp_code mp_background_run(struct mp_call *call, enum mp_task task, struct mp_str catalog,
                                int64_t batch, bool manual, struct mp_buf *ret)
 {
-    int64_t started_us = mp_now_wall_us(call->server->env);
+    uint64_t began_us = mp_now_mono_us(call->server->env);
     enum mp_code code = task_runs[task](call, catalog, batch, ret);
 
     if (code != MP_REFUSED)
-        write_ledger(call, task, catalog, started_us, manual, code, mp_buf_str(ret));
+        write_ledger(call, task, catalog, (int64_t)(mp_now_mono_us(call->server->env) - began_us),
+                     manual, code, mp_buf_str(ret));
     return code;
 }
 
@@ -161,7 +163,7 @@ static bool rest(struct mp_background *background, uint32_t ms)
     struct timespec until;
     bool stop;
 
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += (long)(ms % 1000) * 1000000;
     until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
@@ -246,11 +248,15 @@ enum mp_code mp_background_open(struct mp_server *server, struct mp_err *err,
                                 struct mp_background **ret)
 {
     struct mp_background *background = mp_alloc(sizeof(*background));
+    pthread_condattr_t monotonic;
 
     background->server = server;
     background->objects = mp_objects_new(server);
     pthread_mutex_init(&background->lock, NULL);
-    pthread_cond_init(&background->wake, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&background->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     *ret = background;
     background->prober_started = pthread_create(&background->prober, NULL, prober, background) == 0;
     background->loop_started = pthread_create(&background->loop, NULL, loop, background) == 0;

@@ -80,7 +80,7 @@ static enum mp_code advance(struct mp_tx *tx, void *context)
     consumers = mp_sql_true(tx->sql, state, 0, 1);
     if (floor > tx->head)
         floor = tx->head;
-    if (floor > tx->floor + expiry->batch)
+    if (floor - tx->floor > expiry->batch)
         floor = tx->floor + expiry->batch;
     if (consumers && by_consumer < floor) {
         floor = by_consumer;

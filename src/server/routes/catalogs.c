@@ -7,14 +7,15 @@
 
 enum { CATALOGS_LOCK = 4740875 }; /* creation: the data paths of all are compared */
 
-static void print_catalog(struct mp_buf *out, const struct mp_sql *sql, uint32_t number,
-                          uint32_t row, bool sampled)
+/* Without the last brace. */
+static void print_begin(struct mp_buf *out, struct mp_str name, struct mp_str data_path,
+                        int64_t head, int64_t schema_version)
 {
     mp_buf_add_byte(out, '{');
-    mp_wire_member_text(out, "name", mp_sql_cell(sql, number, row, 0));
-    mp_wire_member_text(out, "data_path", mp_sql_cell(sql, number, row, 1));
-    mp_wire_member_int(out, "head_snapshot_id", mp_sql_int(sql, number, row, 2, 0));
-    mp_wire_member_int(out, "schema_version", mp_sql_int(sql, number, row, 3, 0));
+    mp_wire_member_text(out, "name", name);
+    mp_wire_member_text(out, "data_path", data_path);
+    mp_wire_member_int(out, "head_snapshot_id", head);
+    mp_wire_member_int(out, "schema_version", schema_version);
     mp_buf_add_c(out, ",\"capabilities\":[\"atomic-table-creation-v1\",\"idempotent-append-v1\","
                       "\"idempotent-delete-v1\",\"idempotent-mutation-v1\","
                       "\"guarded-table-lifecycle-v1\",\"atomic-table-replacement-v1\","
@@ -22,6 +23,13 @@ static void print_catalog(struct mp_buf *out, const struct mp_sql *sql, uint32_t
                       "\"atomic-partitioned-table-creation-v1\","
                       "\"atomic-sorted-table-creation-v1\",\"versioned-table-metadata-v1\","
                       "\"claimed-uploads-v1\",\"atomic-dml-transactions-v1\"]");
+}
+
+static void print_catalog(struct mp_buf *out, const struct mp_sql *sql, uint32_t number,
+                          uint32_t row, bool sampled)
+{
+    print_begin(out, mp_sql_cell(sql, number, row, 0), mp_sql_cell(sql, number, row, 1),
+                mp_sql_int(sql, number, row, 2, 0), mp_sql_int(sql, number, row, 3, 0));
     if (!mp_sql_null(sql, number, row, 4))
         mp_wire_member_instant(out, "earliest_snapshot_time", mp_sql_int(sql, number, row, 4, 0));
     if (sampled) {
@@ -90,70 +98,108 @@ enum mp_code mp_route_catalog_get(struct mp_call *call)
     return MP_OK;
 }
 
-static enum mp_code create(struct mp_call *call, struct mp_str name, struct mp_str data_path,
-                           const struct mp_attribution *by)
-{
-    uint32_t taken, paths;
-    enum mp_code code;
+/* --- create --- */
 
+struct create {
+    struct mp_str name, data_path;
+    struct mp_attribution by;
+    int64_t token; /* of snapshot 0 */
+    bool unsure;   /* the connection was lost at a COMMIT */
+};
+
+/* One try. It waits for one before that was lost, and finds what that made by its token. */
+static enum mp_code create_once(struct mp_call *call, struct create *create)
+{
+    struct mp_str name = create->name;
+    uint32_t taken, paths;
+    enum mp_code code = mp_call_sql(call);
+
+    if (code)
+        return code;
     mp_sql_say(call->sql, "BEGIN");
     MP_SQL(call->sql, "SELECT pg_advisory_xact_lock($1)", mp_v_int(CATALOGS_LOCK));
-    taken = MP_SQL(call->sql, "SELECT 1 FROM hog_catalog WHERE name = $1", mp_v_text(name));
+    taken = MP_SQL(call->sql,
+                   "SELECT (SELECT token FROM hog_snapshot s WHERE s.catalog_id = c.catalog_id"
+                   " AND s.snapshot_id = 0) FROM hog_catalog c WHERE name = $1",
+                   mp_v_text(name));
     paths =
         MP_SQL(call->sql, "SELECT data_path FROM hog_catalog WHERE name <> $1", mp_v_text(name));
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;
+    if (mp_sql_rows(call->sql, taken) && create->unsure &&
+        mp_sql_int(call->sql, taken, 0, 0, 0) == create->token)
+        return MP_OK;
     if (mp_sql_rows(call->sql, taken))
         return mp_refuse(call, 409, "already_exists", "catalog \"%.*s\" exists already",
                          MP_STR_ARG(name));
     for (uint32_t i = 0; i < mp_sql_rows(call->sql, paths); i++)
-        if (mp_data_paths_overlap(data_path, mp_sql_cell(call->sql, paths, i, 0)))
+        if (mp_data_paths_overlap(create->data_path, mp_sql_cell(call->sql, paths, i, 0)))
             return mp_refuse_invalid(call, "data_path overlaps with that of another catalog");
     MP_SQL(call->sql,
            "WITH made AS (INSERT INTO hog_catalog (name, data_path, last_snapshot_time_us)"
            " VALUES ($1, $2, hog_now_us()) RETURNING catalog_id, last_snapshot_time_us)"
            " INSERT INTO hog_snapshot (catalog_id, snapshot_id, snapshot_time_us, schema_version,"
            " author, commit_message, token)"
-           " SELECT catalog_id, 0, last_snapshot_time_us, 0, $3, $4, 0 FROM made",
-           mp_v_text(name), mp_v_text(data_path), mp_v_text(by->author), mp_v_text(by->message));
-    taken = MP_SQL(call->sql, get_catalog, mp_v_text(name));
+           " SELECT catalog_id, 0, last_snapshot_time_us, 0, $3, $4, $5 FROM made",
+           mp_v_text(name), mp_v_text(create->data_path), mp_v_text(create->by.author),
+           mp_v_text(create->by.message), mp_v_int(create->token));
     mp_sql_say(call->sql, "COMMIT");
     code = mp_sql_sync(call->sql, &call->err);
-    if (code)
-        return code;
-    call->status = 201;
-    print_catalog(&call->out, call->sql, taken, 0, false);
-    return MP_OK;
+    create->unsure = create->unsure || (code && !mp_sql_alive(call->sql));
+    return code;
+}
+
+static enum mp_code create_surely(struct mp_call *call, struct create *create)
+{
+    enum { RETRY_SLEEP_US = 50 * 1000 };
+    const struct mp_env *env = call->server->env;
+    uint64_t deadline_us =
+        mp_now_mono_us(env) + (uint64_t)call->server->settings->HOGLAKE_DB_RECOVERY_MS * 1000;
+    enum mp_code code;
+
+    create->token = (int64_t)mp_random_u64(env);
+    for (;;) {
+        code = create_once(call, create);
+        if (!code || code == MP_REFUSED || !create->unsure)
+            return code;
+        if (mp_now_mono_us(env) > deadline_us)
+            return mp_refuse(call, 500, "internal_error",
+                             "the database was lost at the commit; whether the catalog was made is "
+                             "not known");
+        mp_sql_give(call->server->pool, &call->sql);
+        mp_sleep_us(env, RETRY_SLEEP_US);
+    }
 }
 
 enum mp_code mp_route_catalog_create(struct mp_call *call)
 {
     static const char *const known[] = {"name", "data_path", "author", "message", NULL};
     struct mp_wire_reader reader = {.arena = &call->arena};
-    struct mp_str name = {NULL, 0}, data_path = {NULL, 0};
-    struct mp_attribution by;
+    struct create create = {.unsure = false};
     struct mp_err err;
     enum mp_code code;
 
     if (mp_wire_object(&reader, call->body, "the request", known)) {
-        mp_wire_text(&reader, call->body, "name", true, &name);
-        mp_wire_text(&reader, call->body, "data_path", true, &data_path);
+        mp_wire_text(&reader, call->body, "name", true, &create.name);
+        mp_wire_text(&reader, call->body, "data_path", true, &create.data_path);
     }
     code = mp_call_read_end(call, &reader);
     if (!code)
-        code = mp_call_attribution(call, &by);
-    if (!code && (mp_name_catalog(name, &err) || mp_data_path(data_path, &err)))
+        code = mp_call_attribution(call, &create.by);
+    if (!code && (mp_name_catalog(create.name, &err) || mp_data_path(create.data_path, &err)))
         code = mp_refuse_invalid(call, "%s", err.text);
     if (!code)
-        code = mp_call_sql(call);
+        code = create_surely(call, &create);
     if (code)
         return code;
-    code = create(call, name, data_path, &by);
-    if (!code)
-        mp_audit(call, name, &(struct mp_audit){"catalog_create", "created", {NULL, 0}, &by},
-                 "data_path %.*s", MP_STR_ARG(data_path));
-    return code;
+    mp_audit(call, create.name,
+             &(struct mp_audit){"catalog_create", "created", {NULL, 0}, &create.by},
+             "data_path %.*s", MP_STR_ARG(create.data_path));
+    call->status = 201;
+    print_begin(&call->out, create.name, create.data_path, 0, 0);
+    mp_buf_add_byte(&call->out, '}');
+    return MP_OK;
 }
 
 /* --- drop --- */
@@ -226,9 +272,14 @@ static enum mp_code check_empty(struct mp_tx *tx, uint32_t number)
     return code;
 }
 
+struct drop {
+    struct mp_str data_path;
+    bool sent; /* by an earlier try, whose answer was lost */
+};
+
 static enum mp_code drop_work(struct mp_tx *tx, void *context)
 {
-    struct mp_str *data_path = context;
+    struct drop *drop = context;
     uint32_t number = MP_SQL(tx->sql, count_preconditions, mp_v_int(tx->catalog_id));
     enum mp_code code = mp_tx_sync(tx);
 
@@ -236,7 +287,8 @@ static enum mp_code drop_work(struct mp_tx *tx, void *context)
         code = check_empty(tx, number);
     if (code)
         return code;
-    *data_path = tx->data_path;
+    drop->data_path = tx->data_path;
+    drop->sent = true;
     MP_SQL(tx->sql, "DELETE FROM hog_snapshot_change WHERE catalog_id = $1",
            mp_v_int(tx->catalog_id));
     MP_SQL(tx->sql, "DELETE FROM hog_snapshot WHERE catalog_id = $1", mp_v_int(tx->catalog_id));
@@ -254,19 +306,19 @@ static enum mp_code drop_work(struct mp_tx *tx, void *context)
 
 enum mp_code mp_route_catalog_drop(struct mp_call *call)
 {
-    struct mp_str data_path = {NULL, 0};
+    struct drop drop = {.sent = false};
     struct mp_attribution by;
     enum mp_code code = mp_call_attribution(call, &by);
 
     if (!code)
-        code = mp_tx_run(call, call->parts[0], drop_work, &data_path);
-    if (code)
+        code = mp_tx_run(call, call->parts[0], drop_work, &drop);
+    if (code && !(drop.sent && code == MP_REFUSED && call->refusal.status == 404))
         return code;
     mp_audit(call, call->parts[0], &(struct mp_audit){"catalog_drop", "dropped", {NULL, 0}, &by},
-             "data_path %.*s", MP_STR_ARG(data_path));
+             "data_path %.*s", MP_STR_ARG(drop.data_path));
     mp_buf_add_byte(&call->out, '{');
     mp_wire_member_text(&call->out, "name", call->parts[0]);
-    mp_wire_member_text(&call->out, "data_path", data_path);
+    mp_wire_member_text(&call->out, "data_path", drop.data_path);
     mp_buf_add_byte(&call->out, '}');
     return MP_OK;
 }

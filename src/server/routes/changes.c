@@ -68,7 +68,6 @@ enum mp_code mp_route_changes(struct mp_call *call)
                                  MP_STR_ARG(call->parts[1]), MP_STR_ARG(call->parts[2]));
     table.table_id = mp_sql_int(call->sql, number, 0, 0, 0);
     table.uuid = mp_sql_copy(call->sql, &call->arena, number, 0, 1);
-    mp_sql_say(call->sql, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     barrier =
         MP_SQL(call->sql,
                "SELECT a.snapshot_id FROM hog_snapshot_change a JOIN hog_snapshot_change d"
@@ -88,7 +87,6 @@ enum mp_code mp_route_changes(struct mp_call *call)
                " AND table_id = $2 AND begin_snapshot > $3 AND begin_snapshot <= $4"
                " ORDER BY begin_snapshot, delete_file_id)",
                mp_v_int(at.catalog_id), mp_v_int(table.table_id), mp_v_int(from), mp_v_int(to));
-    mp_sql_say(call->sql, "COMMIT");
     code = mp_pages_begin(call, &at, from + 1);
     if (code)
         return code;

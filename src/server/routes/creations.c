@@ -282,10 +282,32 @@ static enum mp_code print(struct mp_call *call, struct mp_str operation,
     return MP_OK;
 }
 
+static void count_outcome(struct mp_call *call, const char *action, struct mp_str outcome)
+{
+    char labels[160];
+
+    snprintf(labels, sizeof(labels), "%.*s,%s,%.*s", MP_STR_ARG(call->parts[0]), action,
+             MP_STR_ARG(outcome));
+    mp_server_metrics_add(call->server->metrics, MP_SM_CREATIONS, labels, 1);
+}
+
+/* Counts what failed by its class, and gives the code back. A 404 may be one of the catalog, whose
+ * name is no label then. */
+static enum mp_code count_failure(struct mp_call *call, const char *action, enum mp_code code)
+{
+    unsigned status = code == MP_REFUSED ? call->refusal.status : 500;
+
+    if (status != 404)
+        count_outcome(call, action,
+                      status == 422   ? MP_STR("validation")
+                      : status == 409 ? MP_STR("conflict")
+                                      : MP_STR("error"));
+    return code;
+}
+
 static void count_creation(struct mp_call *call, const char *action, struct mp_str outcome,
                            const struct creation *creation, const struct mp_attribution *by)
 {
-    char labels[80];
     struct mp_audit what = {
         .action = mp_arena_printf(&call->arena, "table_creation_%s", action),
         .outcome = mp_arena_printf(&call->arena, "%.*s", MP_STR_ARG(outcome)),
@@ -293,8 +315,7 @@ static void count_creation(struct mp_call *call, const char *action, struct mp_s
         .by = by,
     };
 
-    snprintf(labels, sizeof(labels), "%s,%.*s", action, MP_STR_ARG(outcome));
-    mp_server_metrics_add(call->server->metrics, MP_SM_CREATIONS, labels, 1);
+    count_outcome(call, action, outcome);
     mp_audit(call, call->parts[0], &what, "table_uuid %.*s, state %.*s, reason %.*s, snapshot %lld",
              MP_STR_ARG(creation->uuid), MP_STR_ARG(creation->state),
              MP_STR_ARG(creation->reason.data ? creation->reason : MP_STR("none")),
@@ -403,7 +424,7 @@ static enum mp_code prepare(struct mp_call *call, const struct gate *gate)
     mp_uuid4(call->server->env, work.uuid);
     code = mp_tx_run(call, call->parts[0], prepare_work, &work);
     if (code)
-        return code;
+        return count_failure(call, "prepare", code);
     count_creation(call, "prepare", work.replayed ? MP_STR("replayed") : work.creation.state,
                    &work.creation, &work.definition->by);
     return print(call, work.operation, &work.creation);
@@ -479,7 +500,8 @@ static enum mp_code abort_work(struct mp_tx *tx, void *context)
     struct prepare *work = context;
     enum mp_code code = get_work(tx, context);
 
-    if (code || !mp_str_eq(work->creation.state, MP_STR("prepared")))
+    work->replayed = !code && !mp_str_eq(work->creation.state, MP_STR("prepared"));
+    if (code || work->replayed)
         return code;
     return end(tx, work, "aborted", "client_abort", (struct mp_str){NULL, 0});
 }
@@ -492,8 +514,9 @@ enum mp_code mp_route_creation_abort(struct mp_call *call)
     if (!code)
         code = mp_tx_run(call, call->parts[0], abort_work, &work);
     if (code)
-        return code;
-    count_creation(call, "abort", work.creation.state, &work.creation, NULL);
+        return count_failure(call, "abort", code);
+    count_creation(call, "abort", work.replayed ? MP_STR("replayed") : work.creation.state,
+                   &work.creation, NULL);
     return print(call, work.operation, &work.creation);
 }
 
@@ -517,6 +540,7 @@ static enum mp_code check_files(struct mp_tx *tx, struct publish *publish)
 {
     struct mp_call *call = tx->call;
     struct mp_wire_file *sorted;
+    enum mp_code code;
 
     if (publish->file_count > FILES_MAX)
         return mp_refuse_invalid(call, "more than %d files", FILES_MAX);
@@ -535,6 +559,9 @@ static enum mp_code check_files(struct mp_tx *tx, struct publish *publish)
                                      file->path.data);
         if (!file->has_footer_size)
             return mp_refuse_invalid(call, "footer_size is required here");
+        code = mp_footer_size_check(call, file);
+        if (code)
+            return code;
     }
     return MP_OK;
 }
@@ -687,9 +714,10 @@ static enum mp_code publish_work(struct mp_tx *tx, void *context)
     json_t *json;
     enum mp_code code = get_work(tx, &publish->prepare);
 
+    publish->prepare.replayed = !code && !mp_str_eq(creation->state, MP_STR("prepared"));
     if (code || mp_str_eq(creation->state, MP_STR("aborted")))
         return code;
-    if (!mp_str_eq(creation->state, MP_STR("prepared")))
+    if (publish->prepare.replayed)
         return same_json(&tx->call->arena, creation->files, publish->files_text)
                    ? MP_OK
                    : mp_refuse_conflict(tx->call, "that operation was published with other files");
@@ -727,8 +755,14 @@ static enum mp_code publish(struct mp_call *call, bool claimed)
     work.files_text = canonical(&call->arena, files);
     code = mp_tx_run(call, call->parts[0], publish_work, &work);
     if (code)
-        return code;
-    count_creation(call, "publish", work.prepare.creation.state, &work.prepare.creation, NULL);
+        return count_failure(call, "publish", code);
+    count_creation(call, "publish",
+                   work.prepare.replayed ? MP_STR("replayed") : work.prepare.creation.state,
+                   &work.prepare.creation, NULL);
+    if (!work.prepare.replayed && work.prepare.creation.snapshot_id >= 0)
+        mp_server_metrics_add(
+            call->server->metrics, MP_SM_COMMITS,
+            mp_arena_printf(&call->arena, "%.*s,committed", MP_STR_ARG(call->parts[0])), 1);
     return print(call, work.prepare.operation, &work.prepare.creation);
 }
 

@@ -136,7 +136,10 @@ static const char delete_superseded[] =
     "  WHERE t.catalog_id = $1 AND t.replaced_table_id IS NOT NULL)"
     " DELETE FROM hog_consumer_offset o USING hog_table t JOIN lineage l ON t.table_id = l.id"
     " WHERE o.catalog_id = $1 AND t.catalog_id = $1 AND o.consumer_id = $2"
-    " AND o.table_uuid = t.table_uuid";
+    " AND o.table_uuid = t.table_uuid AND EXISTS (SELECT 1 FROM hog_consumer_offset n" /* it went in
+                                                                                        */
+    "  WHERE n.catalog_id = $1 AND n.consumer_id = $2 AND n.table_uuid = $3"
+    "  AND n.committed_snapshot = $4)";
 
 enum mp_code mp_route_consumer_offset_put(struct mp_call *call)
 {

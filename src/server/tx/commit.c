@@ -4,9 +4,16 @@
 #include "base/mem.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-enum { RETRY_SLEEP_US = 50 * 1000, RACES_MAX = 5, GROUP_MAX = 1000 };
+enum {
+    RETRY_SLEEP_US = 50 * 1000,
+    RACES_MAX = 5,
+    GROUP_MAX = 1000,
+    PART_SLACK_US = 100 * 1000 /* a wait that ends so soon is over */
+};
 
 /* The waiting commits of one catalog. It goes with the last call that uses it. */
 struct queue {
@@ -57,6 +64,7 @@ static void group_init(struct mp_group *group)
     mp_sql_array_init(&group->used_claims, MP_PG_TEXT_ARRAY);
     for (uint32_t i = 0; i < group->count; i++) {
         group->members[i]->state = MP_MEMBER_NEW;
+        group->members[i]->rests = group->members[i]->again = false;
         group->members[i]->code = MP_OK;
         mp_plan_tables(group->members[i]);
     }
@@ -166,6 +174,11 @@ static void read_receipts(struct mp_group *group, uint32_t number)
         }
 }
 
+static int by_path(const void *a, const void *b)
+{
+    return mp_str_cmp(((const struct mp_path_hit *)a)->path, ((const struct mp_path_hit *)b)->path);
+}
+
 static void read_hits(struct mp_group *group, uint32_t number)
 {
     struct mp_arena *arena = &group->tx->call->arena;
@@ -181,6 +194,7 @@ static void read_hits(struct mp_group *group, uint32_t number)
             .kind = mp_sql_copy(sql, arena, number, i, 3),
             .expired = mp_sql_true(sql, number, i, 4),
         };
+    qsort(group->hits, group->hit_count, sizeof(*group->hits), by_path);
 }
 
 /* The same key twice in one group: the second is a replay of the first. */
@@ -194,6 +208,7 @@ static bool replays_member(struct mp_group *group, uint32_t index)
         if (other->state != MP_MEMBER_PLANNED || !other->request->key.data ||
             !mp_str_eq(other->request->key, member->request->key))
             continue;
+        member->rests = true;
         if (memcmp(other->fingerprint, member->fingerprint, MP_FINGERPRINT_BYTES) != 0) {
             reused(member);
             return true;
@@ -296,6 +311,17 @@ static enum mp_code try_group(struct mp_group *group, bool *ret_lost)
     return code;
 }
 
+/* The lock did not come in time: who has waited long enough is refused, the others wait again. */
+static void part(struct mp_group *group)
+{
+    const struct mp_server *server = group->commits->server;
+    uint64_t now_us = mp_now_mono_us(server->env);
+    uint64_t bound_us = (uint64_t)server->settings->HOGLAKE_COMMIT_LOCK_TIMEOUT_MS * 1000;
+
+    for (uint32_t i = 0; i < group->count; i++)
+        group->members[i]->again = now_us - group->members[i]->since_us + PART_SLACK_US < bound_us;
+}
+
 /* Gives every member that has no answer of its own the group's. */
 static void spread(struct mp_call *leader, struct mp_member **members, uint32_t count,
                    enum mp_code code)
@@ -303,12 +329,11 @@ static void spread(struct mp_call *leader, struct mp_member **members, uint32_t 
     for (uint32_t i = 0; i < count; i++) {
         struct mp_member *member = members[i];
 
-        if (member->state == MP_MEMBER_REFUSED) {
-            member->code = MP_REFUSED;
+        if (member->again)
             continue;
-        }
-        if (!code || member->state == MP_MEMBER_REPLAYED) {
-            member->code = MP_OK;
+        if (!code || (!member->rests && member->state != MP_MEMBER_NEW &&
+                      member->state != MP_MEMBER_PLANNED)) {
+            member->code = member->state == MP_MEMBER_REFUSED ? MP_REFUSED : MP_OK;
             continue;
         }
         member->code = code;
@@ -337,13 +362,13 @@ static void run_group(struct mp_commits *commits, struct mp_call *leader, struct
         enum mp_code code;
 
         mp_tx_init(&tx, leader, catalog);
+        tx.waited_us = mp_now_mono_us(server->env) - members[0]->since_us; /* the longest of all */
         group_init(&group);
         code = try_group(&group, &lost);
         transient = code && code != MP_REFUSED && mp_tx_transient(&tx, code);
         if (lost && tx.first_snapshot) {
             mp_sql_give(server->pool, &leader->sql);
-            switch (
-                mp_tx_follow_up(leader, tx.catalog_id, tx.first_snapshot, tx.token, deadline_us)) {
+            switch (mp_tx_follow_up(&tx)) {
             case MP_TX_IN:
                 code = MP_OK;
                 transient = false;
@@ -358,6 +383,8 @@ static void run_group(struct mp_commits *commits, struct mp_call *leader, struct
                 break;
             }
         }
+        if (code == MP_TIMEOUT && leader->err.sys == EBUSY)
+            part(&group);
         group_fini(&group);
         mp_tx_fini(&tx);
         if (!transient || mp_now_mono_us(server->env) > deadline_us ||
@@ -423,6 +450,15 @@ static uint32_t take_group(struct queue *queue, uint32_t most, struct mp_member 
     return count;
 }
 
+/* In front of the others, where it came from. */
+static void put_back(struct queue *queue, struct mp_member *member)
+{
+    member->next = queue->first;
+    if (!queue->first)
+        queue->last = member;
+    queue->first = member;
+}
+
 /* Called and left with the lock held. */
 static void lead(struct mp_commits *commits, struct queue *queue, struct mp_call *call,
                  struct mp_str catalog)
@@ -436,7 +472,11 @@ static void lead(struct mp_commits *commits, struct queue *queue, struct mp_call
     run_group(commits, call, catalog, members, count);
     pthread_mutex_lock(&commits->lock);
     queue->led = false;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = count; i-- > 0;) {
+        if (members[i]->again) {
+            put_back(queue, members[i]);
+            continue;
+        }
         members[i]->done = true;
         pthread_cond_signal(&members[i]->wake);
     }
@@ -458,12 +498,13 @@ static void count_result(struct mp_call *call, struct mp_str catalog,
     else if (member->code == MP_FULL ||
              (member->code == MP_REFUSED && mp_str_eq(error, MP_STR("validation"))))
         result = "validation";
-    else if (member->code == MP_REFUSED && mp_str_eq(error, MP_STR("commit_conflict")))
+    else if (member->code == MP_REFUSED && (mp_str_eq(error, MP_STR("commit_conflict")) ||
+                                            mp_str_eq(error, MP_STR("table_dropped"))))
         result = "conflict";
     else if (member->code == MP_REFUSED &&
              (mp_str_eq(error, MP_STR("expired")) || mp_str_eq(error, MP_STR("not_found"))))
         return;
-    else if (member->code == MP_REFUSED)
+    else if (member->code == MP_REFUSED && !mp_str_eq(error, MP_STR("internal_error")))
         result = error.data;
     snprintf(labels, sizeof(labels), "%.*s,%s", catalog.size > 63 ? 63 : (int)catalog.size,
              catalog.data, result);
@@ -487,7 +528,12 @@ enum mp_code mp_commits_run(struct mp_call *call, struct mp_str catalog,
                             const struct mp_commit_rules *rules, struct mp_wire_commit_result *ret)
 {
     struct mp_commits *commits = call->server->commits;
-    struct mp_member member = {.call = call, .request = request, .rules = rules};
+    struct mp_member member = {
+        .call = call,
+        .request = request,
+        .rules = rules,
+        .since_us = mp_now_mono_us(call->server->env) - call->waited_us,
+    };
     struct queue *queue;
 
     mp_fingerprint(request, rules, member.fingerprint);

@@ -46,6 +46,7 @@ struct mp_field_types *mp_field_types_new(struct mp_arena *arena, struct mp_colu
 enum mp_code mp_files_check(struct mp_call *call, struct mp_arena *arena,
                             const struct mp_files_target *target, struct mp_wire_file *files,
                             uint32_t count);
+enum mp_code mp_footer_size_check(struct mp_call *call, const struct mp_wire_file *file);
 /* 422 where a path does not lie below the catalog's. paths of files and delete files. */
 enum mp_code mp_paths_check(struct mp_call *call, struct mp_str data_path,
                             const struct mp_wire_commit *request);

@@ -26,9 +26,12 @@ struct mp_member {
     const struct mp_commit_rules *rules;
     unsigned char fingerprint[MP_FINGERPRINT_BYTES];
     pthread_cond_t wake;
+    uint64_t since_us; /* monotonic: since when its request waits */
     bool done;
     /* This try's. */
     enum mp_member_state state;
+    bool rests; /* its answer rests on another member's commit */
+    bool again; /* the lock did not come, and it may wait longer */
     struct mp_group_table *tables;
     uint32_t table_count;
     /* The answer. */
@@ -48,8 +51,8 @@ struct mp_group {
     struct mp_tx *tx;
     struct mp_member **members;
     uint32_t count;
-    int64_t head; /* committed, as of begin */
-    struct mp_path_hit *hits;
+    int64_t head;             /* committed, as of begin */
+    struct mp_path_hit *hits; /* by path */
     uint32_t hit_count;
     struct mp_table_gain *gains; /* running sums */
     uint32_t gain_count, gain_room;

@@ -5,11 +5,10 @@
 #include "server/tx/commit_priv.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
-static enum mp_code check_one(struct mp_member *member, const struct mp_group_table *table,
-                              uint32_t index)
+static enum mp_code check_one(struct mp_member *member, const struct mp_wire_delete_file *file)
 {
-    const struct mp_wire_delete_file *file = &table->deletes[index];
     struct mp_call *call = member->call;
     bool by_path = file->data_file_path.data;
 
@@ -24,12 +23,29 @@ static enum mp_code check_one(struct mp_member *member, const struct mp_group_ta
     if (by_path && (file->data_file_id || !file->data_file_path.size))
         return mp_refuse_invalid(call, "data_file_path goes with data_file_id 0 and must not be "
                                        "blank");
-    for (uint32_t k = 0; k < index; k++)
-        if (by_path ? table->deletes[k].data_file_path.data &&
-                          mp_str_eq(table->deletes[k].data_file_path, file->data_file_path)
-                    : !table->deletes[k].data_file_path.data &&
-                          table->deletes[k].data_file_id == file->data_file_id)
-            return mp_refuse_invalid(call, "two deletes have the same target");
+    return MP_OK;
+}
+
+static int by_target(const void *a, const void *b)
+{
+    const struct mp_wire_delete_file *x = a, *y = b;
+
+    return x->data_file_id != y->data_file_id ? (x->data_file_id > y->data_file_id ? 1 : -1)
+                                              : mp_str_cmp(x->data_file_path, y->data_file_path);
+}
+
+static enum mp_code check_targets_differ(struct mp_member *member,
+                                         const struct mp_group_table *table)
+{
+    size_t size = table->delete_count * sizeof(*table->deletes);
+    struct mp_wire_delete_file *sorted = mp_arena_take(&member->call->arena, size + 1);
+
+    if (size)
+        memcpy(sorted, table->deletes, size);
+    qsort(sorted, table->delete_count, sizeof(*sorted), by_target);
+    for (uint32_t k = 1; k < table->delete_count; k++)
+        if (by_target(&sorted[k - 1], &sorted[k]) == 0)
+            return mp_refuse_invalid(member->call, "two deletes have the same target");
     return MP_OK;
 }
 
@@ -37,9 +53,12 @@ enum mp_code mp_plan_deletes_check(struct mp_member *member)
 {
     enum mp_code code = MP_OK;
 
-    for (uint32_t i = 0; i < member->table_count && !code; i++)
+    for (uint32_t i = 0; i < member->table_count && !code; i++) {
         for (uint32_t k = 0; k < member->tables[i].delete_count && !code; k++)
-            code = check_one(member, &member->tables[i], k);
+            code = check_one(member, &member->tables[i].deletes[k]);
+        if (!code)
+            code = check_targets_differ(member, &member->tables[i]);
+    }
     return code;
 }
 
@@ -126,7 +145,8 @@ static enum mp_code read_targets(struct mp_group *group, struct mp_member *membe
                     " f.record_count, d.begin_snapshot, d.delete_count FROM hog_data_file f"
                     " LEFT JOIN hog_delete_file d ON d.catalog_id = f.catalog_id"
                     " AND d.data_file_id = f.data_file_id AND " MP_SQL_NULL(
-                        "d.end_snapshot") " WHERE f.catalog_id = $1 AND f.data_file_id = ANY ($2)",
+                        "d.end_snapshot") " WHERE f.catalog_id = $1 AND f.data_file_id = ANY ($2)"
+                                          " ORDER BY f.data_file_id",
                     mp_v_int(group->tx->catalog_id), mp_sql_array_value(&ids));
     code = mp_tx_sync(group->tx);
     mp_sql_array_fini(&ids);
@@ -148,6 +168,21 @@ static enum mp_code read_targets(struct mp_group *group, struct mp_member *membe
         };
     *ret = targets;
     return MP_OK;
+}
+
+static const struct target *find_target(const struct target *targets, uint32_t count, int64_t id)
+{
+    uint32_t low = 0, high = count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (targets[middle].file_id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && targets[low].file_id == id ? &targets[low] : NULL;
 }
 
 /* The file of this commit with that path; its id in *ret. Files got their ids in the order of the
@@ -219,12 +254,9 @@ enum mp_code mp_plan_deletes(struct mp_group *group, struct mp_member *member, i
 
         for (uint32_t k = 0; k < table->delete_count && !code; k++) {
             const struct mp_wire_delete_file *file = &table->deletes[k];
-            const struct target *target = NULL;
             int64_t target_id = file->data_file_id;
+            const struct target *target = find_target(known, known_count, target_id);
 
-            for (uint32_t t = 0; t < known_count; t++)
-                if (known[t].file_id == file->data_file_id)
-                    target = &known[t];
             code = file->data_file_path.data
                        ? own_file(member, table, file, first_file, &target_id)
                        : check_target(member, target, file, table->shape->table_id);

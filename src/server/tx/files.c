@@ -212,6 +212,15 @@ static enum mp_code check_stats(struct mp_call *call, struct mp_arena *arena,
     return MP_OK;
 }
 
+enum mp_code mp_footer_size_check(struct mp_call *call, const struct mp_wire_file *file)
+{
+    if (file->has_footer_size &&
+        (file->footer_size < 0 || file->footer_size > file->file_size_bytes - 8))
+        return mp_refuse_invalid(call, "footer_size %lld does not fit a file of %lld bytes",
+                                 (long long)file->footer_size, (long long)file->file_size_bytes);
+    return MP_OK;
+}
+
 enum mp_code mp_files_check(struct mp_call *call, struct mp_arena *arena,
                             const struct mp_files_target *target, struct mp_wire_file *files,
                             uint32_t count)
@@ -233,11 +242,8 @@ enum mp_code mp_files_check(struct mp_call *call, struct mp_arena *arena,
         if (file->file_size_bytes < 0)
             return mp_refuse_invalid(call, "file_size_bytes %lld is negative",
                                      (long long)file->file_size_bytes);
-        if (file->has_footer_size &&
-            (file->footer_size < 0 || file->footer_size > file->file_size_bytes - 8))
-            return mp_refuse_invalid(call, "footer_size %lld does not fit a file of %lld bytes",
-                                     (long long)file->footer_size,
-                                     (long long)file->file_size_bytes);
+        if (mp_footer_size_check(call, file))
+            return MP_REFUSED;
         if (__builtin_add_overflow(records, file->record_count, &records) ||
             __builtin_add_overflow(bytes, file->file_size_bytes, &bytes))
             return mp_refuse_invalid(call, "the sums of the files' records or bytes overflow");

@@ -119,18 +119,20 @@ static enum mp_code check_blind(struct mp_member *member)
         return MP_OK;
     for (uint32_t i = 0; i < member->table_count; i++) {
         const struct mp_group_table *table = &member->tables[i];
+        const char *labels;
         bool blind = false;
 
         for (uint32_t k = 0; k < table->file_count; k++)
             blind = blind || table->files[k].has_partition;
         if (!blind)
             continue;
-        mp_server_metrics_add(server->metrics, MP_SM_BLIND,
-                              mp_arena_printf(&member->call->arena, "%.*s.%.*s.%.*s",
-                                              MP_STR_ARG(member->call->parts[0]),
-                                              MP_STR_ARG(table->namespace_name),
-                                              MP_STR_ARG(table->name)),
-                              1);
+        labels = mp_arena_printf(&member->call->arena, "%.*s,%.*s,%.*s",
+                                 MP_STR_ARG(member->call->parts[0]),
+                                 MP_STR_ARG(table->namespace_name), MP_STR_ARG(table->name));
+        if (mp_server_metrics_add(server->metrics, MP_SM_BLIND, labels, 1) == 1)
+            mp_log(server->log, MP_LOG_WARN, "hoglake.commit",
+                   "request %s: partition_values without a read_snapshot for %s; told once a table",
+                   member->call->request_id, labels);
         if (server->settings->HOGLAKE_REFUSE_BLIND_PARTITIONED_APPENDS)
             return mp_refuse_invalid(
                 member->call, "partition_values without a read_snapshot: what spec they were "
@@ -192,8 +194,6 @@ static enum mp_code check_window(struct mp_group *group, struct mp_member *membe
 static enum mp_code check_hit(struct mp_group *group, struct mp_member *member,
                               const struct mp_path_hit *hit, struct mp_str path, const char *kind)
 {
-    if (!mp_str_eq(hit->path, path))
-        return MP_OK;
     if (!hit->owner.data)
         return mp_refuse_conflict(member->call, "path \"%.*s\" is queued for deletion",
                                   path.size > 300 ? 300 : (int)path.size, path.data);
@@ -207,24 +207,40 @@ static enum mp_code check_hit(struct mp_group *group, struct mp_member *member,
     return MP_OK;
 }
 
+/* The hits of one path, which lie together. removals: those, or else the claims. */
+static enum mp_code check_path(struct mp_group *group, struct mp_member *member, bool removals,
+                               struct mp_str path, const char *kind)
+{
+    uint32_t low = 0, high = group->hit_count;
+    enum mp_code code = MP_OK;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (mp_str_cmp(group->hits[middle].path, path) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < group->hit_count && !code && mp_str_eq(group->hits[low].path, path); low++)
+        if ((group->hits[low].owner.data == NULL) == removals)
+            code = check_hit(group, member, &group->hits[low], path, kind);
+    return code;
+}
+
 static enum mp_code check_hits(struct mp_group *group, struct mp_member *member)
 {
     enum mp_code code = MP_OK;
 
     /* Claims first: a claimed path is refused as such though its removal may be queued too. */
-    for (int removals = 0; removals < 2 && !code; removals++)
-        for (uint32_t h = 0; h < group->hit_count && !code; h++) {
-            if ((group->hits[h].owner.data == NULL) != removals)
-                continue;
-            for (uint32_t i = 0; i < member->table_count && !code; i++) {
-                const struct mp_group_table *table = &member->tables[i];
+    for (int removals = 0; group->hit_count && removals < 2; removals++)
+        for (uint32_t i = 0; i < member->table_count; i++) {
+            const struct mp_group_table *table = &member->tables[i];
 
-                for (uint32_t k = 0; k < table->file_count && !code; k++)
-                    code = check_hit(group, member, &group->hits[h], table->files[k].path, "data");
-                for (uint32_t k = 0; k < table->delete_count && !code; k++)
-                    code =
-                        check_hit(group, member, &group->hits[h], table->deletes[k].path, "delete");
-            }
+            for (uint32_t k = 0; k < table->file_count && !code; k++)
+                code = check_path(group, member, removals, table->files[k].path, "data");
+            for (uint32_t k = 0; k < table->delete_count && !code; k++)
+                code = check_path(group, member, removals, table->deletes[k].path, "delete");
         }
     return code;
 }

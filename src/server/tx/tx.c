@@ -7,11 +7,11 @@
 
 #define LOCK_KEY "(4740871::bigint << 32) | ($1 & 4294967295)"
 
-enum { RETRY_SLEEP_US = 50 * 1000, RACES_MAX = 5 };
+enum { RETRY_SLEEP_US = 50 * 1000, RACES_MAX = 5, LOCK_MS_MIN = 1000 };
 
 void mp_tx_init(struct mp_tx *tx, struct mp_call *call, struct mp_str catalog)
 {
-    *tx = (struct mp_tx){.call = call, .catalog = catalog};
+    *tx = (struct mp_tx){.call = call, .catalog = catalog, .waited_us = call->waited_us};
     mp_sql_array_init(&tx->snapshot_ids, MP_PG_INT8_ARRAY);
     mp_sql_array_init(&tx->snapshot_times, MP_PG_INT8_ARRAY);
     mp_sql_array_init(&tx->schema_versions, MP_PG_INT8_ARRAY);
@@ -34,6 +34,20 @@ void mp_tx_fini(struct mp_tx *tx)
     mp_sql_array_fini(&tx->change_objects);
 }
 
+/* The connection's lock_timeout is for a request that comes at once; of one that waited longer than
+ * a moment what is left. */
+static void bound_lock_wait(struct mp_tx *tx)
+{
+    int64_t bound_ms = tx->call->server->settings->HOGLAKE_COMMIT_LOCK_TIMEOUT_MS;
+    int64_t waited_ms = (int64_t)(tx->waited_us / 1000), left_ms = bound_ms - waited_ms;
+
+    if (bound_ms <= LOCK_MS_MIN || waited_ms < LOCK_MS_MIN / 10)
+        return;
+    if (left_ms < LOCK_MS_MIN)
+        left_ms = LOCK_MS_MIN;
+    MP_SQL(tx->sql, "SELECT set_config('lock_timeout', $1::text, true)", mp_v_int(left_ms));
+}
+
 enum mp_code mp_tx_begin_send(struct mp_tx *tx)
 {
     enum mp_code code =
@@ -42,6 +56,7 @@ enum mp_code mp_tx_begin_send(struct mp_tx *tx)
     if (code)
         return code;
     mp_sql_say(tx->sql, "BEGIN");
+    bound_lock_wait(tx);
     MP_SQL(tx->sql, "SELECT pg_advisory_xact_lock(" LOCK_KEY ")", mp_v_int(tx->catalog_id));
     tx->answer = MP_SQL(tx->sql,
                         "SELECT data_path, last_snapshot_id, schema_version,"
@@ -157,10 +172,12 @@ bool mp_tx_transient(const struct mp_tx *tx, enum mp_code code)
            (code == MP_IO && !tx->sql);
 }
 
-enum mp_tx_outcome mp_tx_follow_up(struct mp_call *call, int64_t catalog_id, int64_t snapshot_id,
-                                   int64_t token, uint64_t deadline_us)
+enum mp_tx_outcome mp_tx_follow_up(const struct mp_tx *tx)
 {
+    struct mp_call *call = tx->call;
     const struct mp_env *env = call->server->env;
+    uint64_t deadline_us =
+        mp_now_mono_us(env) + (uint64_t)call->server->settings->HOGLAKE_DB_RECOVERY_MS * 1000;
     enum mp_tx_outcome outcome = MP_TX_UNKNOWN;
 
     while (outcome == MP_TX_UNKNOWN && mp_now_mono_us(env) < deadline_us) {
@@ -173,11 +190,12 @@ enum mp_tx_outcome mp_tx_follow_up(struct mp_call *call, int64_t catalog_id, int
 
             /* The lock is free once the lost transaction has ended, one way or the other. */
             mp_sql_say(sql, "BEGIN");
-            MP_SQL(sql, "SELECT pg_advisory_xact_lock(" LOCK_KEY ")", mp_v_int(catalog_id));
-            number = MP_SQL(sql,
-                            "SELECT 1 FROM hog_snapshot WHERE catalog_id = $1 AND snapshot_id = $2"
-                            " AND token = $3",
-                            mp_v_int(catalog_id), mp_v_int(snapshot_id), mp_v_int(token));
+            MP_SQL(sql, "SELECT pg_advisory_xact_lock(" LOCK_KEY ")", mp_v_int(tx->catalog_id));
+            number =
+                MP_SQL(sql,
+                       "SELECT 1 FROM hog_snapshot WHERE catalog_id = $1 AND snapshot_id = $2"
+                       " AND token = $3",
+                       mp_v_int(tx->catalog_id), mp_v_int(tx->first_snapshot), mp_v_int(tx->token));
             mp_sql_say(sql, "COMMIT");
             code = mp_sql_sync(sql, &err);
             if (!code)
@@ -242,8 +260,7 @@ enum mp_code mp_tx_run(struct mp_call *call, struct mp_str catalog, mp_tx_work *
         transient = code && code != MP_REFUSED && mp_tx_transient(&tx, code);
         if (lost && tx.first_snapshot) { /* X3 */
             mp_sql_give(call->server->pool, &call->sql);
-            switch (
-                mp_tx_follow_up(call, tx.catalog_id, tx.first_snapshot, tx.token, deadline_us)) {
+            switch (mp_tx_follow_up(&tx)) {
             case MP_TX_IN:
                 code = MP_OK;
                 break;

@@ -23,7 +23,8 @@ struct mp_tx {
     /* State under the lock. */
     int64_t catalog_id, head, schema_version, floor;
     int64_t next_table, next_file, next_namespace, next_view; /* count them up */
-    int64_t time_us;                  /* of the next snapshot, which is now or a moment later */
+    int64_t time_us;    /* of the next snapshot, which is now or a moment later */
+    uint64_t waited_us; /* the request already, which shortens its wait for the lock */
     struct mp_str catalog, data_path; /* in the call's arena */
     /* What finish writes. */
     int64_t token, first_snapshot; /* first_snapshot 0: none was made */
@@ -59,10 +60,9 @@ void mp_tx_rollback(struct mp_tx *tx);
 
 enum mp_tx_outcome { MP_TX_IN, MP_TX_NOT_IN, MP_TX_UNKNOWN };
 
-/* After a lost connection: whether the transaction with that token is in. Takes a connection of
- * its own; asks until deadline_us. */
-enum mp_tx_outcome mp_tx_follow_up(struct mp_call *call, int64_t catalog_id, int64_t snapshot_id,
-                                   int64_t token, uint64_t deadline_us);
+/* After the connection was lost at finish: whether the transaction is in. Takes a connection of its
+ * own; asks for HOGLAKE_DB_RECOVERY_MS. */
+enum mp_tx_outcome mp_tx_follow_up(const struct mp_tx *tx);
 /* Whether the failure is one that may be gone at the next try (a lost connection, a deadlock). */
 bool mp_tx_transient(const struct mp_tx *tx, enum mp_code code);
 
