@@ -104,7 +104,7 @@ enum mp_code mp_compact_columns(struct mp_arena *arena, const struct mp_table *t
                                 struct mp_err *err, struct mp_parquet_merge_options *ret);
 /* Finds the columns in a file: by field id; a column without one by the name that it had in
  * `then`, the table's columns when the file began. MP_REFUSED: it has one that nothing is known
- * of, or a nested one without field ids inside. */
+ * of. */
 enum mp_code mp_compact_leaves(struct mp_arena *arena,
                                const struct mp_parquet_merge_options *options,
                                struct mp_columns then, struct mp_err *err,
