@@ -556,6 +556,138 @@ def test_fields_inside_columns_that_changed(lake):
                    if i >= 240 or i % 40 not in (0, 7)}
 
 
+def test_types_that_are_carried(lake):
+    """Files that have a column in another type than its own keep it, apart from those that do not."""
+    lake = fresh(lake, [{"name": "id", "type": "long"}, {"name": "t", "type": "timestamptz"},
+                        {"name": "f", "type": "float"}, {"name": "n", "type": "string"},
+                        {"name": "l", "type": "list", "children": [
+                            {"name": "element", "type": "timestamp"}]}])
+    number = [c["field_id"] for c in lake.ok("GET", lake.table)["columns"]]
+
+    def some_files(t, f, n, l, **more):
+        element = pa.field("element", l, metadata={FIELD_ID: b"%d" % (number[4] + 1)})
+        kinds = [("id", pa.int64()), ("t", t), ("f", f), ("n", n), ("l", pa.list_(element))]
+        schema = pa.schema([pa.field(name, kind, metadata={FIELD_ID: b"%d" % i})
+                            for (name, kind), i in zip(kinds, number)])
+        for i in range(5):
+            times = [7, None, i * 1000]
+            values = [range(i, i + 3), times, [None, 1.5, -2.0 * i], [None] * 3, [times, None, []]]
+            out = io.BytesIO()
+            pq.write_table(pa.Table.from_arrays(
+                [pa.array(v, kind) for v, (_, kind) in zip(values, kinds)], schema=schema), out, **more)
+            data = out.getvalue()
+            lake.register({"path": lake.put(data), "record_count": 3, "file_size_bytes": len(data)})
+        deleted(lake, *((file, [0]) for file in lake.files() if not file.get("explicit_row_ids")))
+
+    nanos, whole = pa.timestamp("ns", "UTC"), pa.timestamp("us", "UTC")
+    some_files(nanos, pa.float16(), pa.null(), pa.timestamp("ns"))
+    some_files(pa.timestamp("ns"), pa.float16(), pa.string(), pa.timestamp("ns"),
+               use_deprecated_int96_timestamps=True)
+    some_files(whole, pa.float32(), pa.string(), pa.timestamp("us"))
+    lake.wait_state("provided")
+
+    def values(file):
+        table = lake.read(file["path"])
+        units = {f.name: str(f.type) for f in table.schema if f.name != ROW_ID}
+        gone = lake.vectors.get((file.get("vector") or {}).get("path"), ())
+        return units, [repr(row) for i, row in enumerate(zip(*(
+            c.cast(pa.list_(pa.int64())).to_pylist() if pa.types.is_list(c.type) else
+            c.cast(pa.int64()).to_pylist() if pa.types.is_timestamp(c.type) else c.to_pylist()
+            for c in table.drop_columns([ROW_ID] if ROW_ID in table.column_names else [])))) if i not in gone]
+
+    before = [values(dict(e["data_file"], vector=e.get("delete_file"))) for e in lake.scan()]
+    result = lake.compact()
+    assert (result["groups_compacted"], result["files_in"], result["unconvertible_schema"]) == (3, 15, 0)
+    assert len(lake.files()) == 3
+    check_totals(lake)
+    after = [values(file) for file in lake.files()]
+    assert sorted(row for _, rows in before for row in rows) == sorted(row for _, rows in after for row in rows)
+    for file in lake.files():
+        schema = pq.ParquetFile(io.BytesIO(lake.get(file["path"]))).schema
+        types = [(schema.column(i).physical_type, str(schema.column(i).logical_type)) for i in (1, 2, 4)]
+        assert types[1] in (("FIXED_LEN_BYTE_ARRAY", "Float16"), ("FLOAT", "None")), types
+        assert (types[0][0] == "INT96") == (types[2][0] == "INT96"), types
+    assert {tuple(sorted(units.items())) for units, _ in after} == {
+        tuple(sorted(dict(units, n="string").items())) for units, _ in before}
+
+
+# --- files rewritten alone ----------------------------------------------------------------------
+
+def test_a_file_with_many_deleted_rows_is_rewritten_alone(lake):
+    lake.append(1000, group_rows=300)
+    file, = lake.files()
+    deleted(lake, (file, range(299)))
+    result = lake.compact()
+    assert result["groups_compacted"] == 0 and lake.files() == [file], result
+    deleted(lake, (file, range(0, 600, 2)))  # 300: no longer too few
+    assert merged(lake)["files_in"] == 1
+    new, parquet = the_file(lake)
+    assert new["record_count"] == 700 and len(visible(lake)) == 700, new
+    assert parquet.read().column(ROW_ID).to_pylist() == sorted(visible(lake))
+    for _ in range(2):  # that is all
+        result = lake.compact()
+        assert result["groups_compacted"] == 0 and lake.files() == [new], result
+    assert not any(result.values()), result
+    deleted(lake, (new, range(100)))
+    assert lake.compact()["groups_compacted"] == 0
+    deleted(lake, (new, range(250)))
+    assert merged(lake)["files_in"] == 1
+    assert the_file(lake)[0]["record_count"] == 450
+
+
+def test_a_file_whose_rows_are_all_deleted_ends(lake):
+    """It is not even read: its codec does not matter."""
+    for codec in ("zstd", "brotli"):
+        lake.append(50, codec)
+        file, = lake.files()
+        deleted(lake, (file, range(50)))
+        result = merged(lake)
+        assert (result["files_in"], result["files_out"], result["bytes_out"]) == (1, 0, 0), result
+        assert lake.files() == [] and visible(lake) == {}
+    lake.append(50, "brotli")
+    deleted(lake, (lake.files()[0], range(49)))
+    result = lake.compact()
+    assert (result["groups_compacted"], result["unconvertible_schema"]) == (0, 1), result
+    assert len(lake.files()) == 1
+    for codec in ("zstd", "brotli", "zstd", "brotli", "gzip"):  # and in a group
+        lake.append(50, codec)
+    deleted(lake, *((f, range(50)) for f in lake.files()[2:]))
+    before = visible(lake)
+    lake.compact()
+    assert visible(lake) == before and len(lake.files()) == 2, lake.files()
+    check_totals(lake)
+
+
+def test_files_at_the_target_are_rewritten_alone_too(lake):
+    sort_by(lake, (2, "desc", "nulls_last"))
+    for rows in (20000, 60000, 100000):
+        lake.append(rows, "none", group_rows=rows)
+    small, middle, large = sorted(lake.files(), key=lambda f: f["row_id_start"])
+    deleted(lake, (small, range(10000)), (middle, range(29999)), (large, range(99999)))
+    with hoglaked.started(lake.server.env["HOGLAKE_JDBC_URL"], lake.s3,
+                          HOGLAKE_COMPACTION_TARGET_BYTES=str(small["file_size_bytes"]),
+                          HOGLAKE_COMPACTION_DELETED_PERCENT="50") as server:
+        lake.server = server
+        result = merged(lake)  # middle has too few, large is above four times the target
+        assert result["files_in"] == 1, result
+        left = {f["data_file_id"] for f in lake.files()}
+        assert middle["data_file_id"] in left and large["data_file_id"] in left
+        new, = (f for f in lake.files() if f.get("explicit_row_ids"))
+        ids = lake.read(new["path"]).column(ROW_ID).to_pylist()
+        assert ids == list(range(19999, 9999, -1))
+        assert lake.compact()["groups_compacted"] == 0
+
+
+def test_zero_percent_rewrites_nothing_alone(lake):
+    with hoglaked.started(lake.server.env["HOGLAKE_JDBC_URL"], lake.s3,
+                          HOGLAKE_COMPACTION_DELETED_PERCENT="0") as server:
+        lake = Lake(server, lake.s3)
+        lake.vectors = {}
+        lake.append(10)
+        deleted(lake, (lake.files()[0], range(10)))
+        assert not any(lake.compact().values())
+
+
 def test_partitions_stay_apart(lake):
     alter(lake, {"op": "set_partition_spec", "fields": [
         {"source_field_id": 2, "transform": "identity"}]})
