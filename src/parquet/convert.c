@@ -301,6 +301,14 @@ bool mp_convert_of(const struct mp_parquet_node *leaf, struct mp_type type, stru
     *ret = (struct mp_convert){
         .from_width = mp_parquet_leaf_width(leaf),
         .to_width = mp_type_width(type),
+        .nothing = leaf->logical.kind == MP_PARQUET_UNKNOWN,
     };
-    return choices[type.id] && choices[type.id](leaf, type, ret);
+    return ret->nothing || (choices[type.id] && choices[type.id](leaf, type, ret));
+}
+
+struct mp_convert mp_convert_as_is(const struct mp_parquet_node *leaf)
+{
+    uint32_t width = mp_parquet_leaf_width(leaf);
+
+    return (struct mp_convert){.from_width = width, .to_width = width, .fixed = copy};
 }

@@ -295,12 +295,14 @@ struct mp_cursor mp_chunk_begin(struct mp_parquet_encoder *encoder)
 }
 
 struct mp_parquet_chunk *mp_chunk_new(struct mp_parquet_encoder *encoder, struct mp_type type,
-                                      struct mp_cursor from, uint32_t dictionary_bytes)
+                                      struct mp_layout layout, struct mp_cursor from,
+                                      uint32_t dictionary_bytes)
 {
     struct mp_parquet_chunk *chunk = mp_alloc(sizeof(*chunk));
     uint32_t count = encoder->record_count;
 
     chunk->type = type;
+    chunk->layout = layout;
     chunk->codec = encoder->codec;
     chunk->packed = encoder->out;
     chunk->part_count = mp_packed_since(encoder->out, from, &chunk->parts);
@@ -324,7 +326,8 @@ struct mp_parquet_chunk *mp_chunk_new(struct mp_parquet_encoder *encoder, struct
     chunk->extremes.has = encoder->extremes.has;
     for (int which = 0; which < 2 && chunk->extremes.has; which++)
         extreme_copy(&chunk->extremes.of[which], &encoder->extremes.of[which]);
-    mp_index_columns(mp_layout_of(type), encoder->records, count, &chunk->column_index);
+    if (layout.order != MP_ORDER_NONE)
+        mp_index_columns(layout, encoder->records, count, &chunk->column_index);
     return chunk;
 }
 
@@ -353,7 +356,7 @@ static enum mp_code encode_chunk(struct mp_parquet_encoder *encoder, struct mp_e
     }
     if (code)
         return code;
-    *ret = mp_chunk_new(encoder, source->column->type, from, dictionary_bytes);
+    *ret = mp_chunk_new(encoder, source->column->type, source->layout, from, dictionary_bytes);
     assert((*ret)->rows == source->count);
     return MP_OK;
 }

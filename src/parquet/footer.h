@@ -81,6 +81,7 @@ struct mp_parquet_node {
     uint16_t depth;                          /* of the root: 0 */
     uint16_t definition_max, repetition_max; /* levels */
     int32_t type_length;                     /* of FIXED_LEN_BYTE_ARRAY */
+    int32_t converted;                       /* Parquet's enum ConvertedType; -1: none */
     int32_t field_id;
     bool has_field_id;
     bool in_variant; /* below a group that is a VARIANT, or that group */

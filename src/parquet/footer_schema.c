@@ -5,7 +5,7 @@
 #include "parquet/footer_priv.h"
 #include "parquet/parquet_priv.h"
 
-enum { PHYSICAL_INT96 = 3, PHYSICAL_COUNT = 8 };
+enum { PHYSICAL_COUNT = 8 };
 
 /* ---- logical types --------------------------------------------------------------------------- */
 
@@ -138,6 +138,7 @@ static enum mp_code make_node(const struct mp_raw_element *element, uint32_t ind
         .type_length = element->type_length,
         .field_id = element->field_id,
         .has_field_id = mp_thrift_has(element->has, 9),
+        .converted = mp_thrift_has(element->has, 6) ? element->converted : -1,
     };
     if (is_leaf && check_leaf(element, index, err))
         return MP_BAD_DATA;

@@ -34,24 +34,6 @@ static uint32_t data_leaves(const struct mp_join *join)
     return footer->leaf_count - mp_row_ids_there(footer, join->options);
 }
 
-/* ---- values as they stand -------------------------------------------------------------------- */
-
-static void put_raw(struct mp_thrift *thrift, int16_t id, uint8_t type, struct mp_str raw)
-{
-    int16_t *last = &thrift->last[thrift->depth - 1];
-    int step = id - *last;
-
-    assert(step > 0);
-    if (step <= 15) {
-        mp_buf_add_byte(thrift->out, (char)(step << 4 | type));
-    } else {
-        mp_buf_add_byte(thrift->out, (char)type);
-        mp_thrift_add_i32(thrift, id);
-    }
-    *last = id;
-    mp_buf_add_str(thrift->out, raw);
-}
-
 /* ---- schema ---------------------------------------------------------------------------------- */
 
 static void put_row_id_element(struct mp_thrift *thrift, const struct mp_join *join)
@@ -151,7 +133,7 @@ static void put_copied(struct mp_thrift *thrift, const struct mp_parquet_footer 
             break;
         default:
             if (fields[id].type)
-                put_raw(thrift, id, fields[id].type, fields[id].raw);
+                mp_thrift_raw(thrift, id, fields[id].type, fields[id].raw);
         }
     }
     mp_thrift_end(thrift);
@@ -251,7 +233,7 @@ static void put_group(struct mp_thrift *thrift, const struct mp_join *join, uint
     mp_thrift_i64(thrift, 2, (int64_t)raw);
     mp_thrift_i64(thrift, 3, group->rows);
     if (group->sorting_columns.size)
-        put_raw(thrift, 4, MP_THRIFT_LIST, group->sorting_columns);
+        mp_thrift_raw(thrift, 4, MP_THRIFT_LIST, group->sorting_columns);
     mp_thrift_i64(thrift, 5, (int64_t)start);
     mp_thrift_i64(thrift, 6, (int64_t)(place->offset - start));
     if (place->ordinal <= INT16_MAX)

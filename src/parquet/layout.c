@@ -4,9 +4,12 @@
  * see the same columns; local times carry the converted type too (LogicalTypes.md, "TIMESTAMP":
  * writers must annotate local time with legacy annotations). HUGEINT and BLOB have neither.
  *
+ * A leaf that a merge carries is written as the input has it, annotations by their bytes.
+ *
  * After  Parquet "LogicalTypes"; parquet.thrift: SchemaElement, LogicalType, ConvertedType.
  */
 #include "parquet/parquet_priv.h"
+#include "parquet/reader.h"
 
 /* Field numbers of the union LogicalType. */
 enum logical {
@@ -97,7 +100,7 @@ struct mp_layout mp_layout_of(struct mp_type type)
     struct mp_layout layout;
 
     assert(table[type.id].known);
-    layout = (struct mp_layout){table[type.id].physical, table[type.id].order, (uint8_t)width};
+    layout = (struct mp_layout){table[type.id].physical, table[type.id].order, width};
     if (type.id == MP_TYPE_DECIMAL && width < 16) {
         layout.physical = width == 4 ? MP_PHYSICAL_INT32 : MP_PHYSICAL_INT64;
         layout.order = width == 4 ? MP_ORDER_I32 : MP_ORDER_I64;
@@ -105,6 +108,92 @@ struct mp_layout mp_layout_of(struct mp_type type)
     assert((width == 0) == (layout.physical == MP_PHYSICAL_BYTE_ARRAY));
     return layout;
 }
+
+/* ---- leaves that are carried ------------------------------------------------------------------
+ */
+
+/* How values of the leaf compare (LogicalTypes.md says so of each type). Decimals as bytes have an
+ * order that is not worked out here, later types one that is not known. */
+static uint8_t order_of(const struct mp_parquet_node *leaf)
+{
+    const struct mp_parquet_logical *logical = &leaf->logical;
+    bool is_unsigned = logical->kind == MP_PARQUET_INTEGER && !logical->is_signed;
+
+    switch (logical->kind) {
+    case MP_PARQUET_FLOAT16:
+        return leaf->physical == MP_PHYSICAL_FIXED && leaf->type_length == 2 ? MP_ORDER_F16
+                                                                             : MP_ORDER_NONE;
+    case MP_PARQUET_STRING:
+    case MP_PARQUET_ENUM:
+    case MP_PARQUET_JSON:
+        return leaf->physical == MP_PHYSICAL_BYTE_ARRAY ? MP_ORDER_UTF8 : MP_ORDER_NONE;
+    case MP_PARQUET_PLAIN:
+    case MP_PARQUET_BSON:
+    case MP_PARQUET_DECIMAL:
+    case MP_PARQUET_DATE:
+    case MP_PARQUET_TIME:
+    case MP_PARQUET_TIMESTAMP:
+    case MP_PARQUET_INTEGER:
+    case MP_PARQUET_UUID:
+        break;
+    default:
+        return MP_ORDER_NONE;
+    }
+    switch (leaf->physical) {
+    case MP_PHYSICAL_BOOLEAN:
+        return MP_ORDER_BOOL;
+    case MP_PHYSICAL_INT32:
+        return is_unsigned ? MP_ORDER_U32 : MP_ORDER_I32;
+    case MP_PHYSICAL_INT64:
+        return is_unsigned ? MP_ORDER_U64 : MP_ORDER_I64;
+    case MP_PHYSICAL_FLOAT:
+        return MP_ORDER_F32;
+    case MP_PHYSICAL_DOUBLE:
+        return MP_ORDER_F64;
+    case MP_PHYSICAL_BYTE_ARRAY:
+        return logical->kind == MP_PARQUET_DECIMAL ? MP_ORDER_NONE : MP_ORDER_BINARY;
+    case MP_PHYSICAL_FIXED:
+        return leaf->type_length != 16               ? MP_ORDER_NONE
+               : logical->kind == MP_PARQUET_DECIMAL ? MP_ORDER_DECIMAL16
+                                                     : MP_ORDER_BYTES16;
+    default: /* INT96 */
+        return MP_ORDER_NONE;
+    }
+}
+
+struct mp_layout mp_layout_of_leaf(const struct mp_schema_element *element)
+{
+    const struct mp_parquet_node *leaf = element->carried;
+
+    if (!leaf)
+        return mp_layout_of(element->type);
+    return (struct mp_layout){(uint8_t)leaf->physical, order_of(leaf), mp_parquet_leaf_width(leaf)};
+}
+
+static void carried_element(struct mp_thrift *thrift, const struct mp_schema_element *element)
+{
+    const struct mp_parquet_node *leaf = element->carried;
+
+    mp_thrift_begin(thrift);
+    mp_thrift_i32(thrift, 1, leaf->physical);
+    if (leaf->physical == MP_PHYSICAL_FIXED)
+        mp_thrift_i32(thrift, 2, leaf->type_length);
+    mp_thrift_i32(thrift, 3, element->repetition);
+    mp_thrift_binary(thrift, 4, element->name);
+    if (leaf->converted >= 0)
+        mp_thrift_i32(thrift, 6, leaf->converted);
+    if (leaf->logical.kind == MP_PARQUET_DECIMAL) {
+        mp_thrift_i32(thrift, 7, leaf->logical.scale);
+        mp_thrift_i32(thrift, 8, leaf->logical.precision);
+    }
+    if (element->field_id)
+        mp_thrift_i32(thrift, 9, element->field_id);
+    if (leaf->logical.raw.size)
+        mp_thrift_raw(thrift, 10, MP_THRIFT_STRUCT, leaf->logical.raw);
+    mp_thrift_end(thrift);
+}
+
+/* ---- elements -------------------------------------------------------------------------------- */
 
 static void time_type(struct mp_thrift *thrift, const struct layout_row *row)
 {
@@ -171,6 +260,10 @@ void mp_layout_schema_element(struct mp_thrift *thrift, const struct mp_schema_e
 
     if (element->children) {
         group_element(thrift, element);
+        return;
+    }
+    if (element->carried) {
+        carried_element(thrift, element);
         return;
     }
     layout = mp_layout_of(element->type);

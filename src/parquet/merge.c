@@ -18,19 +18,14 @@
 
 /* ---- may it be merged? ----------------------------------------------------------------------- */
 
-static enum mp_code check_leaf(const struct mp_parquet_footer *footer, uint32_t leaf,
-                               struct mp_type type, struct mp_err *err)
+static enum mp_code check_row_ids(const struct mp_parquet_footer *footer, uint32_t leaf,
+                                  struct mp_err *err)
 {
     const struct mp_parquet_node *node = &footer->nodes[footer->leaves[leaf]];
     struct mp_convert convert;
 
-    if (!mp_convert_of(node, type, &convert))
-        return mp_err_set(err, MP_REFUSED,
-                          "column \"%.*s\" of the file has values that its type cannot hold",
-                          (int)(node->name.size < 100 ? node->name.size : 100), node->name.data);
-    if (mp_parquet_leaf_nested(node))
-        return mp_err_set(err, MP_REFUSED, "column \"%.*s\" of the file is nested",
-                          (int)(node->name.size < 100 ? node->name.size : 100), node->name.data);
+    if (!mp_convert_of(node, MP_TYPE(INT64), &convert) || mp_parquet_leaf_nested(node))
+        return mp_err_set(err, MP_REFUSED, "the file has row ids that are no numbers of 64 bits");
     return mp_parquet_reader_check(footer, leaf, err);
 }
 
@@ -42,25 +37,20 @@ static bool sorts(const struct mp_parquet_merge_options *options, uint32_t colum
     return false;
 }
 
-static enum mp_code check_column(const struct mp_parquet_merge_input *input,
+static enum mp_code check_column(struct mp_arena *arena, const struct mp_parquet_merge_input *input,
                                  const struct mp_parquet_merge_options *options, uint32_t number,
                                  struct mp_err *err)
 {
-    const struct mp_parquet_footer *footer = input->footer;
-    const struct mp_parquet_merge_column *column = &options->columns[number];
-    int32_t leaf = input->leaves[number];
+    const struct mp_merge_tree *tree;
+    uint32_t fault;
+    enum mp_code code = mp_merge_tree_new(arena, input, 1, options, number, err, &fault, &tree);
 
-    if (mp_parquet_merge_nested(column) && sorts(options, number))
-        return mp_err_set(err, MP_REFUSED, "rows cannot be sorted by the nested column \"%.*s\"",
-                          MP_STR_ARG(column->name));
-    if (leaf == MP_MERGE_NO_LEAF)
-        return MP_OK;
-    if (mp_parquet_merge_nested(column)) {
-        assert(leaf > 0 && leaf < (int32_t)footer->node_count);
-        return mp_merge_nested_check(footer, (uint32_t)leaf, err);
-    }
-    assert(leaf < (int32_t)footer->leaf_count);
-    return check_leaf(footer, (uint32_t)leaf, column->type, err);
+    if (!code && sorts(options, number) && !mp_merge_is_flat(tree))
+        code = mp_err_set(err, MP_REFUSED,
+                          "rows cannot be sorted by column \"%.*s\", which is nested or of "
+                          "another type in the file",
+                          MP_STR_ARG(options->columns[number].name));
+    return code;
 }
 
 static enum mp_code check_rows(const struct mp_parquet_merge_input *input, struct mp_err *err)
@@ -82,13 +72,15 @@ enum mp_code mp_parquet_merge_check(const struct mp_parquet_merge_input *input,
                                     const struct mp_parquet_merge_options *options,
                                     struct mp_err *err)
 {
-    const struct mp_parquet_footer *footer = input->footer;
     enum mp_code code = check_rows(input, err);
+    struct mp_arena arena;
 
+    mp_arena_init(&arena, 0);
     for (uint32_t i = 0; i < options->column_count && !code; i++)
-        code = check_column(input, options, i, err);
+        code = check_column(&arena, input, options, i, err);
     if (!code && input->row_id_leaf != MP_MERGE_NO_LEAF)
-        code = check_leaf(footer, (uint32_t)input->row_id_leaf, MP_TYPE(INT64), err);
+        code = check_row_ids(input->footer, (uint32_t)input->row_id_leaf, err);
+    mp_arena_fini(&arena);
     return code;
 }
 
@@ -97,13 +89,16 @@ enum mp_code mp_parquet_merge_agree(const struct mp_parquet_merge_input *newer,
                                     const struct mp_parquet_merge_options *options,
                                     struct mp_err *err)
 {
+    struct mp_parquet_merge_input both[] = {*older, *newer};
+    const struct mp_merge_tree *tree;
     enum mp_code code = MP_OK;
+    struct mp_arena arena;
+    uint32_t fault;
 
+    mp_arena_init(&arena, 0);
     for (uint32_t i = 0; i < options->column_count && !code; i++)
-        if (mp_parquet_merge_nested(&options->columns[i]) && newer->leaves[i] != MP_MERGE_NO_LEAF &&
-            older->leaves[i] != MP_MERGE_NO_LEAF)
-            code = mp_merge_nested_agree(newer->footer, (uint32_t)newer->leaves[i], older->footer,
-                                         (uint32_t)older->leaves[i], err);
+        code = mp_merge_tree_new(&arena, both, 2, options, i, err, &fault, &tree);
+    mp_arena_fini(&arena);
     return code;
 }
 
@@ -119,21 +114,10 @@ struct work {
     struct mp_merge_unit *units;
     uint32_t unit_count, group_count; /* of the new file */
     struct mp_parquet_encoder *encoder;
-    struct mp_parquet_chunk ***chunks;    /* column -> row group */
-    const struct mp_parquet_tree **trees; /* column -> what is in it; NULL: it is flat */
-    struct mp_parquet_field *fields;      /* of the columns that are there */
-    uint32_t field_count;
-    uint32_t column_count; /* row ids counted */
+    struct mp_parquet_chunk ***chunks;  /* column -> row group */
+    const struct mp_merge_tree **trees; /* column -> what is in it; NULL: it is flat */
+    uint32_t column_count;              /* row ids counted */
 };
-
-/* A nested column that no input has. */
-static bool is_absent(const struct work *work, uint32_t column)
-{
-    const struct mp_parquet_merge_options *options = work->merge.options;
-
-    return column < options->column_count && !work->trees[column] &&
-           mp_parquet_merge_nested(&options->columns[column]);
-}
 
 /* How many rows make about group_bytes. */
 static uint32_t rows_of_group(const struct work *work)
@@ -265,7 +249,7 @@ static enum mp_code encode_nested_leaf(struct work *work, const struct mp_merge_
 {
     struct mp_entries read;
     enum mp_code code =
-        mp_merge_entries_read(&work->merge, unit, column, work->trees[column], leaf, err, &read);
+        mp_merge_entries_read(&work->merge, unit, work->trees[column], leaf, err, &read);
 
     if (code)
         return code;
@@ -279,7 +263,7 @@ static enum mp_code encode_nested(struct work *work, const struct mp_merge_unit 
                                   uint32_t first_group, struct mp_err *err)
 {
     struct mp_parquet_chunk **chunks = work->chunks[column] + first_group;
-    uint32_t groups = groups_of(work, unit), leaves = work->trees[column]->leaf_count;
+    uint32_t groups = groups_of(work, unit), leaves = work->trees[column]->of.leaf_count;
     struct mp_parquet_chunk **made = mp_alloc_array(groups, sizeof(*made));
     enum mp_code code = MP_OK;
 
@@ -303,8 +287,7 @@ static enum mp_code write_unit(struct work *work, const struct mp_merge_unit *un
 
     for (uint32_t group = first_group; group < first_group + groups_of(work, unit); group++)
         for (uint32_t column = 0; column < work->column_count && !code; column++)
-            if (!is_absent(work, column))
-                code = mp_parquet_chunk_write(work->chunks[column][group], output, err);
+            code = mp_parquet_chunk_write(work->chunks[column][group], output, err);
     return code;
 }
 
@@ -321,12 +304,9 @@ static enum mp_code merge_unit(struct work *work, const struct mp_merge_unit *un
         code = sort_unit(work, unit, err, &sorted);
     if (sorted.count)
         rows.rows = sorted.files[0].rows;
-    for (uint32_t column = 0; column < work->column_count && !code; column++) {
-        if (is_absent(work, column))
-            continue;
+    for (uint32_t column = 0; column < work->column_count && !code; column++)
         code = (work->trees[column] ? encode_nested : encode_column)(work, unit, &cut, column,
                                                                      first_group, err);
-    }
     if (!code)
         code = write_unit(work, unit, first_group, output, err);
     mp_cut_fini(&sorted);
@@ -349,11 +329,31 @@ static const struct mp_column_stats *copy_stats(struct mp_arena *arena,
     return stats;
 }
 
+static struct mp_parquet_field *make_fields(struct work *work)
+{
+    const struct mp_parquet_merge_options *options = work->merge.options;
+    struct mp_parquet_field *fields =
+        mp_arena_take(work->arena, work->column_count * sizeof(*fields));
+
+    for (uint32_t i = 0; i < work->column_count; i++) {
+        bool ids = i == options->column_count;
+
+        fields[i] = (struct mp_parquet_field){
+            .name = ids ? options->row_id_name : options->columns[i].name,
+            .type = work->trees[i] ? MP_TYPE(NONE) : mp_merge_type(&work->merge, i),
+            .tree = work->trees[i] ? &work->trees[i]->of : NULL,
+            .field_id = ids ? options->row_id_field_id : options->columns[i].field_id,
+            .chunks = work->chunks[i],
+        };
+    }
+    return fields;
+}
+
 static enum mp_code write_footer(struct work *work, const struct mp_parquet_output *output,
                                  struct mp_err *err, struct mp_parquet_merged *ret)
 {
     struct mp_parquet_file *file = mp_parquet_file_new(
-        work->fields, work->field_count, work->group_count, work->merge.options->created_by);
+        make_fields(work), work->column_count, work->group_count, work->merge.options->created_by);
     struct mp_str tail = file->pieces[file->piece_count - 1], footer;
     enum mp_code code = output->write(output->context, tail, err);
 
@@ -372,73 +372,21 @@ static enum mp_code write_footer(struct work *work, const struct mp_parquet_outp
     return code;
 }
 
-/* Gives the last input that has the column; UINT32_MAX: none. */
-static uint32_t last_with(const struct work *work, uint32_t column)
-{
-    for (uint32_t i = work->input_count; i-- > 0;)
-        if (work->merge.inputs[i].leaves[column] != MP_MERGE_NO_LEAF)
-            return i;
-    return UINT32_MAX;
-}
-
-/* Looks whether the inputs agree on a nested column, and makes its tree. */
-static enum mp_code make_tree(struct work *work, uint32_t column, struct mp_err *err)
-{
-    const struct mp_parquet_merge_input *inputs = work->merge.inputs, *last;
-    uint32_t newest = last_with(work, column);
-    enum mp_code code = MP_OK;
-
-    if (newest == UINT32_MAX)
-        return MP_OK;
-    last = &inputs[newest];
-    for (uint32_t i = 0; i < newest && !code; i++) {
-        if (inputs[i].leaves[column] == MP_MERGE_NO_LEAF)
-            continue;
-        work->merge.fault = i;
-        code = mp_merge_nested_agree(last->footer, (uint32_t)last->leaves[column], inputs[i].footer,
-                                     (uint32_t)inputs[i].leaves[column], err);
-    }
-    if (code)
-        return code;
-    work->merge.fault = UINT32_MAX;
-    work->trees[column] = mp_merge_tree(work->arena, &work->merge.options->columns[column],
-                                        last->footer, (uint32_t)last->leaves[column]);
-    return MP_OK;
-}
-
 static enum mp_code make_trees(struct work *work, struct mp_err *err)
 {
     const struct mp_parquet_merge_options *options = work->merge.options;
     enum mp_code code = MP_OK;
 
     work->trees = mp_arena_take(work->arena, work->column_count * sizeof(*work->trees));
-    for (uint32_t i = 0; i < options->column_count && !code; i++)
-        if (mp_parquet_merge_nested(&options->columns[i]))
-            code = make_tree(work, i, err);
-    return code;
-}
-
-static void make_fields(struct work *work)
-{
-    const struct mp_parquet_merge_options *options = work->merge.options;
-
-    work->fields = mp_arena_take(work->arena, work->column_count * sizeof(*work->fields));
-    work->chunks = mp_arena_take(work->arena, work->column_count * sizeof(*work->chunks));
-    for (uint32_t i = 0; i < work->column_count; i++) {
-        bool ids = i == options->column_count;
-
-        work->chunks[i] =
-            mp_arena_take(work->arena, (work->group_count + 1) * sizeof(**work->chunks));
-        if (is_absent(work, i))
-            continue;
-        work->fields[work->field_count++] = (struct mp_parquet_field){
-            .name = ids ? options->row_id_name : options->columns[i].name,
-            .type = work->trees[i] ? MP_TYPE(NONE) : mp_merge_type(&work->merge, i),
-            .tree = work->trees[i],
-            .field_id = ids ? options->row_id_field_id : options->columns[i].field_id,
-            .chunks = work->chunks[i],
-        };
+    for (uint32_t i = 0; i < options->column_count && !code; i++) {
+        code = mp_merge_tree_new(work->arena, work->merge.inputs, work->input_count, options, i,
+                                 err, &work->merge.fault, &work->trees[i]);
+        if (!code && mp_merge_is_flat(work->trees[i]))
+            work->trees[i] = NULL;
+        /* each input could be sorted by it, and so had its type */
+        assert(code || !work->trees[i] || !sorts(options, i));
     }
+    return code;
 }
 
 static enum mp_code write_file(struct work *work, const struct mp_parquet_output *output,
@@ -487,7 +435,9 @@ enum mp_code mp_parquet_merge(struct mp_arena *arena, const struct mp_parquet_me
     code = make_units(&work, err);
     if (code)
         goto out;
-    make_fields(&work);
+    work.chunks = mp_arena_take(arena, work.column_count * sizeof(*work.chunks));
+    for (uint32_t i = 0; i < work.column_count; i++)
+        work.chunks[i] = mp_arena_take(arena, (work.group_count + 1) * sizeof(**work.chunks));
     if (work.group_count)
         code = write_file(&work, output, err, &made);
     if (!code)

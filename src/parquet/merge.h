@@ -6,19 +6,24 @@
  * the leaf's type is narrower, null where an input has none; and one more column, the row ids,
  * as its last. Statistics, bounds and page indexes are the writer's (writer.h).
  *
- * Nested     A column of type NONE or VARIANT is a group of lists, maps and structs. Its shape is
- *            that of the last input that has it, which all others must have
- *            (mp_parquet_merge_agree); where an input lacks it, it is null; where all lack it, the
- *            new file does too. It is handled leaf by leaf, levels and values row by row. No sort
- *            order is by one.
+ * Nested     A list, a map or a struct has the shape that is asked for, found in each input by
+ *            field id: a child that an input lacks is null in every struct, list or map that is
+ *            there, one that nobody asks for is left out. It is handled leaf by leaf, levels and
+ *            values row by row. A VARIANT has the shape of the last input that has it, which all
+ *            others must have. No sort order is by either.
+ * Carried    A leaf whose values are not all values of the column's type (INT96, other units of
+ *            time, half floats, intervals, geometries, whatever comes later) keeps its bytes, its
+ *            physical type and its annotation; all inputs that have it must have these. Bounds are
+ *            written where the type has an order. No sort order is by such a column.
+ * Agreement  of inputs on both: mp_parquet_merge_agree.
  * Order      the inputs' rows in their order; with sort fields by these, ties in that order, nulls
  *            as asked, NaN behind all numbers.
  * Row groups whole row groups of the inputs are put together up to group_bytes (before
  *            compression) and MP_MERGE_GROUP_ROWS_MAX rows; larger ones are cut.
- * Memory     one column of a row group, decoded (of a nested one a leaf, with 11 bytes an entry),
- *            its compressed chunks, a page of the input and, where a column is gathered, 8 bytes a
- *            row. With a sort order all rows are one such unit: one column of all inputs, decoded,
- *            and the whole new file, compressed.
+ * Memory     one column of a row group, decoded (of a nested or carried one a leaf, with 11 bytes
+ *            an entry; of one that an input lacks these bytes alone), its compressed chunks, a page
+ *            of the input and, where a column is gathered, 8 bytes a row. With a sort order all
+ * rows are one such unit: one column of all inputs, decoded, and the whole new file, compressed.
  * Errors     MP_REFUSED: an input holds what is not read or what its column cannot hold.
  *            MP_BAD_DATA: an input contradicts itself. MP_FULL: more than bytes_max were needed.
  *            Where it was an input's fault, ret_input is its number.
@@ -46,8 +51,11 @@ struct mp_parquet_merge_input {
 
 struct mp_parquet_merge_column {
     struct mp_str name;
-    struct mp_type type;
+    struct mp_type type; /* NONE: nested */
     int32_t field_id;
+    uint8_t annotation; /* of a nested one: MP_PARQUET_LIST, MP_PARQUET_MAP, or 0: a struct */
+    uint32_t child_count;
+    const struct mp_parquet_merge_column *children; /* the element, key and value, or fields */
 };
 
 struct mp_parquet_merge_options {
@@ -65,7 +73,7 @@ struct mp_parquet_merge_options {
 
 struct mp_parquet_merged {
     const struct mp_parquet_footer *footer; /* of the new file, read back; NULL: no row is left */
-    const struct mp_column_stats *stats;    /* one a column that it has, in the arena */
+    const struct mp_column_stats *stats;    /* one a column, in the arena */
     uint32_t stats_count;
     uint64_t rows, bytes;
 };
@@ -74,7 +82,7 @@ struct mp_parquet_merged {
 enum mp_code mp_parquet_merge_check(const struct mp_parquet_merge_input *input,
                                     const struct mp_parquet_merge_options *options,
                                     struct mp_err *err);
-/* Whether inputs that can be merged have the same nested columns; `newer` comes after `older`. */
+/* Whether inputs that can be merged can be merged with each other; `newer` comes after `older`. */
 enum mp_code mp_parquet_merge_agree(const struct mp_parquet_merge_input *newer,
                                     const struct mp_parquet_merge_input *older,
                                     const struct mp_parquet_merge_options *options,

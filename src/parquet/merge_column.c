@@ -94,6 +94,9 @@ enum mp_code mp_merge_add_values(struct mp_merge_build *build, const struct mp_p
                                  uint32_t first, uint32_t count, struct mp_err *err)
 {
     build->column->values += count;
+    if (count && build->convert.nothing)
+        return mp_err_set(err, MP_BAD_DATA, "column \"%.*s\": a value in a column of nulls",
+                          MP_STR_ARG(build->column->name));
     if (build->convert.to_width)
         return add_fixed(build, batch, first, count, err);
     add_texts(build, batch, first, count);

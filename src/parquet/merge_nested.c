@@ -1,8 +1,12 @@
 /* parquet/merge_nested.c - one leaf of a nested column of some row groups, entry by entry.
  *
  * Levels and values are copied row by row, and the entries of deleted rows are left out; nothing is
- * put together to records. The new file's column is optional at the top: where an input's is
- * required its definition levels are one higher there.
+ * put together to records. Repetition levels are the input's; a definition level becomes that of
+ * the innermost element that it says is there, since the new file may have more that is optional.
+ *
+ * Where an input lacks the leaf, the levels of another one tell what is there around it (a
+ * witness): an entry is null inside the innermost node that the input has, and entries that only go
+ * on with lists inside that node are none of the leaf's.
  */
 #include "parquet/merge_priv.h"
 
@@ -18,7 +22,9 @@ struct build {
     uint32_t *starts;
     size_t definitions_capacity, repetitions_capacity, validity_capacity;
     /* the span */
-    uint8_t lift; /* of its definition levels */
+    bool witness;                    /* another leaf tells the levels; its values are not taken */
+    uint8_t level_of[UINT8_MAX + 1]; /* a definition level of the input -> of the new file */
+    uint32_t repetition_max;         /* entries above it are none of the leaf's */
     uint64_t first_row, rows, rows_seen;
     bool deleted; /* the row at hand */
 };
@@ -70,14 +76,15 @@ static enum mp_code add_batch(struct build *build, const struct mp_parquet_batch
     enum mp_code code = reserve(build, batch->rows, err);
 
     for (uint32_t i = 0; i < batch->rows && !code; i++) {
-        bool valid = batch->validity[i / 64] >> (i & 63) & 1, was = build->deleted;
+        bool valid = !build->witness && batch->validity[i / 64] >> (i & 63) & 1;
+        bool was = build->deleted;
 
         if (!batch->repetitions[i])
             code = begin_row(build, err);
         if (!code && build->deleted && !was && from < value)
             code = mp_merge_add_values(&build->values, batch, from, value - from, err);
-        if (!build->deleted)
-            add_entry(build, build->lift + batch->definitions[i], batch->repetitions[i], valid);
+        if (!build->deleted && batch->repetitions[i] <= build->repetition_max)
+            add_entry(build, build->level_of[batch->definitions[i]], batch->repetitions[i], valid);
         value += valid;
         if (build->deleted)
             from = value;
@@ -123,60 +130,76 @@ static enum mp_code add_nulls(struct build *build, struct mp_err *err)
     return code;
 }
 
-/* The number of a column's leaf in the file: leaves stand in the order of the tree. */
-static uint32_t leaf_number(const struct mp_parquet_footer *footer, uint32_t node, uint32_t leaf)
+/* The definition level at which the element is there. */
+static uint8_t level_of(const struct mp_parquet_tree *tree, uint32_t element)
 {
-    while (footer->nodes[node].leaf < 0)
-        node++;
-    return (uint32_t)footer->nodes[node].leaf + leaf;
+    uint8_t level = tree->elements[element].repetition != MP_PARQUET_REQUIRED;
+
+    return element ? (uint8_t)(level + level_of(tree, tree->parents[element])) : level;
 }
 
-static enum mp_code add_span(struct build *build, const struct mp_merge_span *span, uint32_t column,
-                             uint32_t leaf, struct mp_err *err)
+/* Each level of the input means the innermost of the elements around `element` that it has. */
+static void map_levels(struct build *build, const struct mp_merge_tree *tree, uint32_t element,
+                       uint32_t input)
 {
-    const struct mp_parquet_merge_input *input = build->values.input;
-    const struct mp_parquet_footer *footer = input->footer;
-    int32_t node = input->leaves[column];
-    uint32_t number;
+    const struct mp_parquet_node *nodes = build->values.input->footer->nodes;
+    uint32_t end = UINT8_MAX + 1;
+
+    memset(build->level_of, 0, sizeof(build->level_of));
+    for (uint32_t at = element;; at = tree->of.parents[at]) {
+        uint32_t there = nodes[tree->nodes[at][input]].definition_max;
+        uint8_t level = level_of(&tree->of, at);
+
+        while (end > there)
+            build->level_of[--end] = level;
+        if (!at)
+            break;
+    }
+}
+
+static enum mp_code add_span(struct build *build, const struct mp_merge_span *span,
+                             const struct mp_merge_tree *tree, uint32_t leaf, struct mp_err *err)
+{
+    const struct mp_parquet_footer *footer = build->values.input->footer;
+    uint32_t element = tree->of.leaves[leaf];
+    uint32_t at = mp_merge_deepest(tree, element, span->input);
+    const struct mp_parquet_node *node = &footer->nodes[tree->nodes[at][span->input]];
     bool fits;
 
     build->first_row = span->first_row;
     build->rows = (uint64_t)footer->groups[span->group].rows;
     build->rows_seen = 0;
     build->deleted = false;
-    if (node == MP_MERGE_NO_LEAF)
+    if (!node->depth) /* the root: it has nothing of the column */
         return add_nulls(build, err);
-    build->lift = footer->nodes[node].repetition == MP_PARQUET_REQUIRED;
-    number = leaf_number(footer, (uint32_t)node, leaf);
-    fits = mp_convert_of(&footer->nodes[footer->leaves[number]], build->entries->column.type,
-                         &build->values.convert);
-    assert(fits); /* mp_merge_nested_agree */
-    return read_chunk(build, span->group, number, err);
+    build->witness = at != element;
+    build->repetition_max = node->repetition_max;
+    map_levels(build, tree, at, span->input);
+    fits = build->witness ||
+           mp_merge_convert(&tree->of.elements[element], node, &build->values.convert);
+    assert(fits); /* mp_merge_tree_new */
+    return read_chunk(build, span->group, tree->reads[leaf][span->input], err);
 }
 
 enum mp_code mp_merge_entries_read(struct mp_merge *merge, const struct mp_merge_unit *unit,
-                                   uint32_t column, const struct mp_parquet_tree *tree,
-                                   uint32_t leaf, struct mp_err *err, struct mp_entries *ret)
+                                   const struct mp_merge_tree *tree, uint32_t leaf,
+                                   struct mp_err *err, struct mp_entries *ret)
 {
-    const struct mp_parquet_merge_column *of = &merge->options->columns[column];
+    const struct mp_schema_element *elements = tree->of.elements;
+    uint32_t element = tree->of.leaves[leaf];
     struct build build = {.values = {.merge = merge, .column = &ret->column}, .entries = ret};
     enum mp_code code = MP_OK;
 
-    *ret = (struct mp_entries){
-        .column = {.name = of->name, .type = tree->elements[tree->leaves[leaf]].type}};
-    for (uint32_t i = tree->leaves[leaf];; i = tree->parents[i]) {
-        enum mp_parquet_repetition repetition = tree->elements[i].repetition;
-
-        ret->definition_max += repetition != MP_PARQUET_REQUIRED;
-        ret->repetition_max += repetition == MP_PARQUET_REPEATED;
-        if (!i)
-            break;
-    }
+    *ret = (struct mp_entries){.column = {.name = elements[0].name, .type = elements[element].type},
+                               .layout = mp_layout_of_leaf(&elements[element]),
+                               .definition_max = level_of(&tree->of, element)};
+    for (uint32_t i = element; i; i = tree->of.parents[i])
+        ret->repetition_max += elements[i].repetition == MP_PARQUET_REPEATED;
     build.starts = mp_alloc_array((size_t)unit->rows + 1, sizeof(*build.starts));
     for (uint32_t i = 0; i < unit->span_count && !code; i++) {
         merge->fault = unit->spans[i].input;
         build.values.input = &merge->inputs[unit->spans[i].input];
-        code = add_span(&build, &unit->spans[i], column, leaf, err);
+        code = add_span(&build, &unit->spans[i], tree, leaf, err);
     }
     build.starts[code ? 0 : ret->rows] = ret->column.rows;
     ret->column.validity = build.validity;

@@ -2,8 +2,8 @@
  *
  *     convert       a leaf's values -> values of a type
  *     merge_column  one column of some row groups of the inputs, without the deleted rows
- *     merge_shape   what stands in a nested column, and whether inputs agree on it
- *     merge_nested  one leaf of a nested column, as merge_column
+ *     merge_shape   what stands in a column, where inputs have it, and whether they agree
+ *     merge_nested  one leaf of a nested or carried column, as merge_column
  *     merge         the main line: units of row groups, sort, encode, write
  */
 #ifndef MP_PARQUET_MERGE_PRIV_H
@@ -18,6 +18,7 @@
 /* How values of a leaf become values of a type. For a type of texts none of the functions is set:
  * texts, and fixed values as texts, are taken as they are. */
 struct mp_convert {
+    bool nothing;                  /* the leaf is always null: it has no value */
     uint32_t from_width, to_width; /* bytes of a value; 0: texts */
     mp_int128 limit;               /* decimals: values lie below it and above its negative */
     /* Both give how many values were made: all, or those before one that does not fit. */
@@ -28,6 +29,8 @@ struct mp_convert {
 
 /* False: values of the leaf cannot all be values of the type. */
 bool mp_convert_of(const struct mp_parquet_node *leaf, struct mp_type type, struct mp_convert *ret);
+/* The same bytes. */
+struct mp_convert mp_convert_as_is(const struct mp_parquet_node *leaf);
 
 /* ---- merge_column ---------------------------------------------------------------------------- */
 
@@ -83,24 +86,38 @@ enum mp_code mp_merge_bytes_check(const struct mp_merge *merge, uint64_t more, s
 
 /* ---- merge_shape ----------------------------------------------------------------------------- */
 
-/* Whether the node of the file can be a nested column of a new file. */
-enum mp_code mp_merge_nested_check(const struct mp_parquet_footer *footer, uint32_t node,
-                                   struct mp_err *err);
-/* Whether what is in the file's node goes into a column of the shape's; both were checked. */
-enum mp_code mp_merge_nested_agree(const struct mp_parquet_footer *shape, uint32_t shape_node,
-                                   const struct mp_parquet_footer *footer, uint32_t node,
-                                   struct mp_err *err);
-/* Gives what the new file has for the column, in the arena; names are borrowed. */
-const struct mp_parquet_tree *mp_merge_tree(struct mp_arena *arena,
-                                            const struct mp_parquet_merge_column *column,
-                                            const struct mp_parquet_footer *footer, uint32_t node);
+/* A column of the new file, and where the inputs have what is in it. */
+struct mp_merge_tree {
+    struct mp_parquet_tree of;    /* names are borrowed */
+    const uint32_t *const *nodes; /* element -> input -> node of its file; 0: it lacks it */
+    /* leaf -> input -> leaf of its file that is read: the same or, where it lacks it, the smallest
+     * below the innermost node that it has, as a witness of what is there */
+    const uint32_t *const *reads;
+};
+
+/* Makes the tree of column `number` for these inputs, in the arena. MP_REFUSED: an input, which is
+ * *ret_input, does not go with it or with the newer ones. */
+enum mp_code mp_merge_tree_new(struct mp_arena *arena, const struct mp_parquet_merge_input *inputs,
+                               uint32_t count, const struct mp_parquet_merge_options *options,
+                               uint32_t number, struct mp_err *err, uint32_t *ret_input,
+                               const struct mp_merge_tree **ret);
+/* A flat column whose values are made the column's type: it needs no levels. */
+static inline bool mp_merge_is_flat(const struct mp_merge_tree *tree)
+{
+    return tree->of.count == 1 && !tree->of.elements[0].carried;
+}
+/* How a leaf's values become those of the element; false: they do not. */
+bool mp_merge_convert(const struct mp_schema_element *element, const struct mp_parquet_node *leaf,
+                      struct mp_convert *ret);
+/* The element itself, or the innermost around it that the input has; 0 is the column. */
+uint32_t mp_merge_deepest(const struct mp_merge_tree *tree, uint32_t element, uint32_t input);
 
 /* ---- merge_nested ---------------------------------------------------------------------------- */
 
 /* Gives a leaf of the column's tree. Its segments are the merge's pool's. */
 enum mp_code mp_merge_entries_read(struct mp_merge *merge, const struct mp_merge_unit *unit,
-                                   uint32_t column, const struct mp_parquet_tree *tree,
-                                   uint32_t leaf, struct mp_err *err, struct mp_entries *ret);
+                                   const struct mp_merge_tree *tree, uint32_t leaf,
+                                   struct mp_err *err, struct mp_entries *ret);
 void mp_merge_entries_fini(struct mp_merge *merge, struct mp_entries *entries);
 
 #endif

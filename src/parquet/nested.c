@@ -98,6 +98,7 @@ static void put_values(const struct work *work, const struct mp_parquet_rows *fi
                        const struct extent *page, char *at, struct mp_bounds *bounds)
 {
     const uint32_t *starts = work->entries->starts;
+    enum mp_order order = work->layout.order;
     const char *begin = at;
 
     for (uint32_t i = 0; i < page->rows; i++) {
@@ -109,15 +110,15 @@ static void put_values(const struct work *work, const struct mp_parquet_rows *fi
             if (!bytes)
                 continue;
             memcpy(at, work->places[entry], bytes);
-            if (!work->layout.width)
+            if (!work->layout.width && order != MP_ORDER_NONE)
                 mp_bounds_add_text(bounds, mp_str_n(at + 4, bytes - 4));
             at += bytes;
         }
     }
     assert((size_t)(at - begin) == page->bytes);
-    if (work->layout.width)
-        mp_bounds_add_fixed(bounds, work->layout.order, begin, page->values);
-    mp_bounds_close(bounds, work->layout.order);
+    if (work->layout.width && order != MP_ORDER_NONE)
+        mp_bounds_add_fixed(bounds, order, begin, page->values);
+    mp_bounds_close(bounds, order);
 }
 
 static size_t levels_room(uint32_t entries, uint32_t max)
@@ -146,7 +147,7 @@ static enum mp_code put_page(struct work *work, const struct mp_parquet_rows *fi
                     encoder->page.room);
     at = put_levels(work, entries->definitions, entries->definition_max, file, first, page, at);
     put_values(work, file, first, page, at, &bounds);
-    if (work->layout.order == MP_ORDER_BOOL)
+    if (work->layout.physical == MP_PHYSICAL_BOOLEAN)
         bytes = mp_plain_pack_bools(at, page->values);
     mp_extremes_add(&encoder->extremes, work->layout, &bounds);
     record = mp_chunk_record(encoder, page->rows, 0);
@@ -174,7 +175,7 @@ static enum mp_code encode_group(struct work *work, const struct mp_parquet_rows
     }
     if (code)
         return code;
-    *ret = mp_chunk_new(work->encoder, work->entries->column.type, from, 0);
+    *ret = mp_chunk_new(work->encoder, work->entries->column.type, work->layout, from, 0);
     assert((*ret)->rows == count);
     return MP_OK;
 }
@@ -184,13 +185,12 @@ enum mp_code mp_nested_encode(struct mp_parquet_encoder *encoder, struct mp_segm
                               struct mp_err *err, struct mp_parquet_chunk **ret)
 {
     const struct mp_parquet_rows *file = cut->files;
-    struct work work = {
-        .encoder = encoder, .entries = entries, .layout = mp_layout_of(entries->column.type)};
+    struct work work = {.encoder = encoder, .entries = entries, .layout = entries->layout};
     uint32_t at = 0;
     enum mp_code code = MP_OK;
 
     assert(cut->file_count == 1 && file->count <= entries->rows);
-    work.places = mp_column_places(&entries->column);
+    work.places = mp_column_places(&entries->column, work.layout.width);
     encoder->out = mp_packed_new(pool);
     for (uint32_t first = 0, count; first < file->count && !code; first += count) {
         count = file->count - first;

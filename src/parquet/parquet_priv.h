@@ -37,6 +37,7 @@ enum mp_physical {
     MP_PHYSICAL_BOOLEAN = 0,
     MP_PHYSICAL_INT32 = 1,
     MP_PHYSICAL_INT64 = 2,
+    MP_PHYSICAL_INT96 = 3, /* read, and carried as it is */
     MP_PHYSICAL_FLOAT = 4,
     MP_PHYSICAL_DOUBLE = 5,
     MP_PHYSICAL_BYTE_ARRAY = 6,
@@ -56,12 +57,14 @@ enum mp_order {
     MP_ORDER_DECIMAL16, /* two's complement, big-endian */
     MP_ORDER_UTF8,      /* text, bytewise; a bound must stay UTF-8 */
     MP_ORDER_BINARY,    /* bytes, bytewise */
+    MP_ORDER_F16,
+    MP_ORDER_NONE, /* there is none, or none that we know: no bounds */
 };
 
 struct mp_layout {
     uint8_t physical; /* enum mp_physical */
     uint8_t order;    /* enum mp_order */
-    uint8_t width;    /* bytes of a value in a segment; 0: texts */
+    uint32_t width;   /* bytes of a value in a segment; 0: texts */
 };
 
 /* The type must be one that can be written (neither NONE nor OTHER). */
@@ -75,7 +78,12 @@ struct mp_schema_element {
     uint32_t children;  /* 0: a leaf */
     int32_t field_id;   /* 0: none, which things inside a VARIANT have not */
     uint8_t annotation; /* of a group: MP_PARQUET_LIST, MP_PARQUET_MAP, or 0 */
+    /* a leaf of a merge whose values are carried as they are: what it is there; type is NONE */
+    const struct mp_parquet_node *carried;
 };
+
+/* How a leaf's values lie and compare, of a type or carried. */
+struct mp_layout mp_layout_of_leaf(const struct mp_schema_element *element);
 
 /* A nested column: its elements depth first, the column itself first. */
 struct mp_parquet_tree {
@@ -123,6 +131,9 @@ void mp_thrift_i16(struct mp_thrift *thrift, int16_t id, int16_t value);
 void mp_thrift_i32(struct mp_thrift *thrift, int16_t id, int32_t value);
 void mp_thrift_i64(struct mp_thrift *thrift, int16_t id, int64_t value);
 void mp_thrift_binary(struct mp_thrift *thrift, int16_t id, struct mp_str value);
+/* A value of that type as it stands elsewhere. */
+void mp_thrift_raw(struct mp_thrift *thrift, int16_t id, enum mp_thrift_type type,
+                   struct mp_str raw);
 /* Elements of a list. */
 void mp_thrift_add_bool(struct mp_thrift *thrift, bool value);
 void mp_thrift_add_i32(struct mp_thrift *thrift, int32_t value);
@@ -286,8 +297,8 @@ void mp_source_rewind(struct mp_source *source);
 /* Gives segments back of which every value was taken. */
 void mp_source_release(struct mp_source *source);
 /* Gives the place of each row's value in the column's segments, NULL where it is null; to be freed.
- * A text has its length in front. */
-const char **mp_column_places(const struct mp_column *column);
+ * A value has `width` bytes; 0: a text, its length in front. */
+const char **mp_column_places(const struct mp_column *column, uint32_t width);
 /* Validity of rows from to from + count - 1 of the chunk, from bit 0; gives the number of ones.
  * Bits past count are zero. */
 uint32_t mp_source_bits(const struct mp_source *source, uint32_t from, uint32_t count,
@@ -431,6 +442,7 @@ struct mp_parquet_chunk {
      * set */
     struct mp_parquet_group *group;
     struct mp_type type;
+    struct mp_layout layout;
     uint8_t codec;
     uint32_t rows, nulls;
     uint32_t entries; /* as in struct mp_page_record */
@@ -495,7 +507,8 @@ enum mp_code mp_chunk_page(struct mp_parquet_encoder *encoder, const struct mp_p
                            struct mp_str body, bool judge, struct mp_err *err, uint32_t *ret_bytes);
 /* Makes the chunk of what was written since `from`. */
 struct mp_parquet_chunk *mp_chunk_new(struct mp_parquet_encoder *encoder, struct mp_type type,
-                                      struct mp_cursor from, uint32_t dictionary_bytes);
+                                      struct mp_layout layout, struct mp_cursor from,
+                                      uint32_t dictionary_bytes);
 /* Lets go of buffers that a huge page left. */
 void mp_encoder_trim(struct mp_parquet_encoder *encoder);
 
@@ -505,6 +518,7 @@ void mp_encoder_trim(struct mp_parquet_encoder *encoder);
  * there is a value where the definition level is the largest. */
 struct mp_entries {
     struct mp_column column;    /* its rows are the entries */
+    struct mp_layout layout;    /* of its values */
     const uint8_t *definitions; /* levels of each entry */
     const uint8_t *repetitions;
     const uint32_t *starts; /* of each row its first entry, and the end of the last */

@@ -18,8 +18,6 @@
 /* Says what is wrong with a page. */
 #define MP_BAD_PAGE(err, ...) mp_err_set(err, MP_BAD_DATA, __VA_ARGS__)
 
-#define MP_PHYSICAL_INT96 3
-
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
 struct mp_bytes_in {

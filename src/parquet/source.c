@@ -186,11 +186,11 @@ void mp_source_release(struct mp_source *source)
 
 /* ---- places ------------------------------------------------------------------------------- */
 
-const char **mp_column_places(const struct mp_column *column)
+const char **mp_column_places(const struct mp_column *column, uint32_t width)
 {
     const char **places = mp_alloc_array(column->rows, sizeof(*places));
     const struct mp_segment *segment = column->segments.first;
-    uint32_t width = mp_type_width(column->type), offset = 0;
+    uint32_t offset = 0;
 
     for (uint32_t row = 0; row < column->rows; row++) {
         if (!mp_column_valid(column, row))

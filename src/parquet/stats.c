@@ -72,6 +72,40 @@ EXTREMES_OF(u64, uint64_t)
 EXTREMES_OF_FLOATS(f32, float)
 EXTREMES_OF_FLOATS(f64, double)
 
+/* IEEE 754 binary16, two bytes: a sign, 5 bits of exponent, 10 of fraction. */
+static float half(const char *bytes)
+{
+    uint16_t bits;
+    float value;
+    int exponent;
+
+    memcpy(&bits, bytes, sizeof(bits));
+    exponent = bits >> 10 & 31;
+    value = (float)(bits & 1023);
+    if (exponent == 31)
+        value = value == 0 ? __builtin_inff() : __builtin_nanf("");
+    else
+        value = __builtin_ldexpf(exponent ? value + 1024 : value, (exponent ? exponent : 1) - 25);
+    return bits >> 15 ? -value : value;
+}
+
+static void extremes_f16(struct mp_bounds *bounds, const char *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++, values += 2) {
+        float value = half(values);
+
+        if (__builtin_isnan(value)) {
+            bounds->nans++;
+            continue;
+        }
+        if (!bounds->has || value < half(bounds->fixed[0]))
+            memcpy(bounds->fixed[0], values, 2);
+        if (!bounds->has || value > half(bounds->fixed[1]))
+            memcpy(bounds->fixed[1], values, 2);
+        bounds->has = true;
+    }
+}
+
 static int compare_bytes16(const char *a, const char *b)
 {
     return memcmp(a, b, 16);
@@ -124,9 +158,10 @@ void mp_bounds_add_fixed(struct mp_bounds *bounds, enum mp_order order, const ch
         [MP_ORDER_F64] = extremes_f64,
         [MP_ORDER_BYTES16] = extremes_bytes16,
         [MP_ORDER_DECIMAL16] = extremes_decimal16,
+        [MP_ORDER_F16] = extremes_f16,
     };
 
-    assert(order < sizeof(extremes) / sizeof(*extremes));
+    assert(order < sizeof(extremes) / sizeof(*extremes) && extremes[order]);
     if (count)
         extremes[order](bounds, values, count);
 }
@@ -190,8 +225,17 @@ static void sign_zeros_f64(struct mp_bounds *bounds)
     }
 }
 
+static void sign_zeros_f16(struct mp_bounds *bounds)
+{
+    for (int which = 0; which < 2; which++)
+        if (half(bounds->fixed[which]) == 0)
+            memcpy(bounds->fixed[which], which == 0 ? "\0\x80" : "\0\0", 2);
+}
+
 void mp_bounds_close(struct mp_bounds *bounds, enum mp_order order)
 {
+    if (bounds->has && order == MP_ORDER_F16)
+        sign_zeros_f16(bounds);
     if (bounds->has && order == MP_ORDER_F32)
         sign_zeros_f32(bounds);
     if (bounds->has && order == MP_ORDER_F64)
@@ -224,6 +268,13 @@ COMPARE_AS(u64, uint64_t)
 COMPARE_AS(f32, float)
 COMPARE_AS(f64, double)
 
+static int compare_f16(struct mp_str a, struct mp_str b)
+{
+    float x = half(a.data), y = half(b.data);
+
+    return (x > y) - (x < y);
+}
+
 static int compare_decimal(struct mp_str a, struct mp_str b)
 {
     return compare_decimal16(a.data, b.data);
@@ -237,7 +288,7 @@ int mp_order_compare(struct mp_layout layout, struct mp_str a, struct mp_str b)
         [MP_ORDER_U64] = compare_u64,           [MP_ORDER_F32] = compare_f32,
         [MP_ORDER_F64] = compare_f64,           [MP_ORDER_BYTES16] = mp_str_cmp,
         [MP_ORDER_DECIMAL16] = compare_decimal, [MP_ORDER_UTF8] = mp_str_cmp,
-        [MP_ORDER_BINARY] = mp_str_cmp,
+        [MP_ORDER_BINARY] = mp_str_cmp,         [MP_ORDER_F16] = compare_f16,
     };
 
     assert(layout.order < sizeof(compare) / sizeof(*compare));

@@ -42,6 +42,13 @@ static void field(struct mp_thrift *thrift, int16_t id, enum mp_thrift_type type
     *last = id;
 }
 
+void mp_thrift_raw(struct mp_thrift *thrift, int16_t id, enum mp_thrift_type type,
+                   struct mp_str raw)
+{
+    field(thrift, id, type);
+    mp_buf_add_str(thrift->out, raw);
+}
+
 void mp_thrift_begin(struct mp_thrift *thrift)
 {
     assert(thrift->depth < MP_THRIFT_DEPTH_MAX);

@@ -295,7 +295,7 @@ enum mp_code mp_parquet_encode_variant(struct mp_parquet_encoder *encoder,
 
     if (!encoder->variant)
         encoder->variant = mp_variant_new();
-    work.places = mp_column_places(source);
+    work.places = mp_column_places(source, mp_type_width(source->type));
     if (options->apart_max && !mp_type_width(source->type)) {
         survey = survey_rows(&work, options);
         work.shape = mp_variant_survey_shape(survey, options->apart_max);

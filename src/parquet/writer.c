@@ -291,7 +291,7 @@ static void write_path(struct mp_thrift *thrift, const struct leaf *leaf)
 
 static void write_statistics(struct mp_thrift *thrift, const struct mp_parquet_chunk *chunk)
 {
-    struct mp_layout layout = mp_layout_of(chunk->type);
+    struct mp_layout layout = chunk->layout;
     const struct mp_extreme *of = chunk->extremes.of;
     struct mp_bound low, high;
 
@@ -340,7 +340,7 @@ static void write_column_meta(struct mp_thrift *thrift, const struct leaf *leaf,
     bool indexed = chunk->dictionary_bytes != 0;
 
     mp_thrift_struct(thrift, 3);
-    mp_thrift_i32(thrift, 1, mp_layout_of(chunk->type).physical);
+    mp_thrift_i32(thrift, 1, chunk->layout.physical);
     write_encodings(thrift, indexed);
     write_path(thrift, leaf);
     mp_thrift_i32(thrift, 4, mp_codec_number(chunk->codec));

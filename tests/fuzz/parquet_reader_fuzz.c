@@ -1,11 +1,11 @@
 /* tests/fuzz/parquet_reader_fuzz.c - any bytes as a column chunk.
  *
- * The input begins with eight bytes: physical type, codec, whether the leaf is optional (and
- * whether it lies in a group, and in how many repeated ones), entries in two bytes, the type of a
- * column, its logical type, width of fixed values. The rest is the chunk. What is read must be as
- * many entries as the footer says, and what is said of each batch must be so; then the file is
- * merged into a column of that type, sorted by it, or into a nested one, and the new file is read
- * again and has the same number of rows and of nulls.
+ * The input begins with eight bytes: physical type, codec, flags of the leaf (enum flag, and in how
+ * many lists it lies), entries in two bytes, the type of a column, its logical type, width of fixed
+ * values. The rest is the chunk. What is read must be as many entries as the footer says, and what
+ * is said of each batch must be so; then the file is merged into a column of that type, sorted by
+ * it or not, or into a nested one, which may have a field that the file lacks, and the new file is
+ * read again and has the same number of rows and of nulls.
  *
  * With -DMP_LIBFUZZER clang's fuzzer feeds it; without, it replays the files it is given.
  */
@@ -16,7 +16,18 @@
 
 #include <assert.h>
 
-enum { HEAD_BYTES = 8, GROUPS_MAX = 4, BYTES_MAX = 16 << 20, FILE_BYTES_MAX = 256 << 20 };
+enum { HEAD_BYTES = 8, GROUPS_MAX = 8, BYTES_MAX = 16 << 20, FILE_BYTES_MAX = 256 << 20 };
+
+enum flag {
+    OPTIONAL = 1,
+    LISTS = 6, /* two bits: their number */
+    NESTED = 8,
+    IN_STRUCT = 16, /* the innermost element is a struct with the leaf; without lists it is so */
+    ASKED_FOR = 32, /* or else only the field that it lacks is */
+    UNSORTED = 64,
+};
+
+enum { LEAF_ID = 5, LACKED_ID = 6, ELEMENT_ID = 10 };
 
 /* A file of one leaf and one row group, as a footer would tell it. */
 struct file {
@@ -28,35 +39,81 @@ struct file {
     struct mp_parquet_footer footer;
 };
 
-/* Puts an optional group x around the leaf, and `repeated` groups inside it. */
-static void nest(struct file *file, uint32_t repeated)
+/* Adds a group inside the last one. */
+static void add_group(struct file *file, uint8_t repetition, uint8_t kind, int32_t field_id)
 {
-    uint32_t at = 2 + repeated; /* the leaf's place */
+    uint32_t at = file->footer.node_count++;
+    const struct mp_parquet_node *around = &file->nodes[at - 1];
+
+    assert(at <= GROUPS_MAX);
+    file->nodes[at] = (struct mp_parquet_node){
+        .name = MP_STR("x"),
+        .parent = at - 1,
+        .child_count = 1,
+        .leaf = -1,
+        .physical = -1,
+        .depth = (uint16_t)at,
+        .repetition = repetition,
+        .logical = {.kind = kind},
+        .field_id = field_id,
+        .has_field_id = field_id > 0,
+        .definition_max = (uint16_t)(around->definition_max + (repetition != MP_PARQUET_REQUIRED)),
+        .repetition_max = (uint16_t)(around->repetition_max + (repetition == MP_PARQUET_REPEATED)),
+    };
+}
+
+/* Puts the leaf into lists of lists, or into a struct, or into both. */
+static void nest(struct file *file, uint8_t flags)
+{
+    uint32_t lists = (flags & LISTS) / 2, at;
+    bool in_struct = !lists || flags & IN_STRUCT;
     struct mp_parquet_node leaf = file->nodes[1];
 
-    assert(1 + repeated <= GROUPS_MAX);
-    for (uint32_t i = 1; i < at; i++)
-        file->nodes[i] = (struct mp_parquet_node){
-            .name = MP_STR("x"),
-            .parent = i - 1,
-            .child_count = 1,
-            .end = at + 1,
-            .leaf = -1,
-            .physical = -1,
-            .depth = (uint16_t)i,
-            .repetition = i > 1 ? MP_PARQUET_REPEATED : MP_PARQUET_OPTIONAL,
-            .definition_max = (uint16_t)i,
-            .repetition_max = (uint16_t)(i - 1),
-        };
+    file->footer.node_count = 1;
+    for (uint32_t i = 0; i < lists; i++) {
+        add_group(file, i ? MP_PARQUET_REQUIRED : MP_PARQUET_OPTIONAL, MP_PARQUET_LIST,
+                  i ? ELEMENT_ID + (int32_t)i : 1);
+        add_group(file, MP_PARQUET_REPEATED, MP_PARQUET_PLAIN, 0);
+    }
+    if (in_struct)
+        add_group(file, MP_PARQUET_OPTIONAL, MP_PARQUET_PLAIN,
+                  lists ? ELEMENT_ID + (int32_t)lists : 1);
+    at = file->footer.node_count++;
     leaf.parent = at - 1;
-    leaf.end = at + 1;
     leaf.depth = (uint16_t)at;
-    leaf.definition_max += 1 + repeated;
-    leaf.repetition_max = (uint16_t)repeated;
-    file->nodes[0].end = at + 1;
+    leaf.definition_max += file->nodes[at - 1].definition_max;
+    leaf.repetition_max = file->nodes[at - 1].repetition_max;
+    leaf.field_id = in_struct ? LEAF_ID : ELEMENT_ID + (int32_t)lists;
+    leaf.has_field_id = true;
     file->nodes[at] = leaf;
+    for (uint32_t i = 0; i <= at; i++)
+        file->nodes[i].end = at + 1;
     file->leaves[0] = at;
-    file->footer.node_count = at + 1;
+}
+
+/* What a merge is asked for where the file has that; columns has room for all of it. */
+static void ask(struct mp_parquet_merge_column *columns, uint8_t flags, struct mp_type type)
+{
+    uint32_t lists = flags & NESTED ? (flags & LISTS) / 2 : 0;
+    bool in_struct = flags & NESTED && (!lists || flags & IN_STRUCT);
+    struct mp_parquet_merge_column *at = columns;
+
+    *at = (struct mp_parquet_merge_column){MP_STR("x"), type, 1, 0, 0, NULL};
+    for (uint32_t i = 0; i < lists; i++, at++) {
+        at[1] = (struct mp_parquet_merge_column){
+            MP_STR("element"), type, ELEMENT_ID + 1 + (int32_t)i, 0, 0, NULL};
+        at->type = MP_TYPE(NONE);
+        at->annotation = MP_PARQUET_LIST;
+        at->children = at + 1;
+        at->child_count = 1;
+    }
+    if (!in_struct)
+        return;
+    at->type = MP_TYPE(NONE);
+    at->children = flags & ASKED_FOR ? at + 1 : at + 2;
+    at->child_count = flags & ASKED_FOR ? 2 : 1;
+    at[1] = (struct mp_parquet_merge_column){MP_STR("a"), type, LEAF_ID, 0, 0, NULL};
+    at[2] = (struct mp_parquet_merge_column){MP_STR("b"), MP_TYPE(VARCHAR), LACKED_ID, 0, 0, NULL};
 }
 
 static void make_file(struct file *file, const uint8_t *head, size_t bytes)
@@ -69,8 +126,9 @@ static void make_file(struct file *file, const uint8_t *head, size_t bytes)
                    .end = 2,
                    .depth = 1,
                    .physical = (int8_t)(head[0] & 7),
-                   .repetition = head[2] & 1,
-                   .definition_max = head[2] & 1,
+                   .repetition = head[2] & OPTIONAL,
+                   .definition_max = head[2] & OPTIONAL,
+                   .converted = -1,
                    .type_length = 1 + head[7],
                    .logical = {.kind = head[6] & 31,
                                .unit = 1 + head[6] / 32 % 3,
@@ -96,8 +154,8 @@ static void make_file(struct file *file, const uint8_t *head, size_t bytes)
         .group_count = 1,
         .orders = file->orders,
     };
-    if (head[2] & 8)
-        nest(file, head[2] >> 1 & 3);
+    if (head[2] & NESTED)
+        nest(file, head[2]);
 }
 
 static uint32_t count_bits(const struct mp_parquet_batch *batch)
@@ -160,16 +218,17 @@ static enum mp_code write_out(void *context, struct mp_str bytes, struct mp_err 
 }
 
 static void merge(struct mp_arena *arena, const struct file *file, struct mp_str bytes,
-                  struct mp_type type, int64_t nulls)
+                  uint8_t flags, struct mp_type type, int64_t nulls)
 {
-    bool nested = file->footer.node_count > 2;
-    struct mp_parquet_merge_column column = {MP_STR("x"), nested ? MP_TYPE(NONE) : type, 1};
+    bool nested = flags & NESTED;
+    bool lacks = nested && file->nodes[file->leaves[0]].field_id == LEAF_ID && !(flags & ASKED_FOR);
+    struct mp_parquet_merge_column columns[GROUPS_MAX];
     struct mp_sort_field sort = {.field_id = 1, .descending = true};
     struct mp_parquet_merge_options options = {
-        .columns = &column,
+        .columns = columns,
         .column_count = 1,
         .sort = &sort,
-        .sort_count = !nested,
+        .sort_count = !nested && !(flags & UNSORTED),
         .created_by = MP_STR("fuzz"),
         .row_id_name = MP_STR("id"),
         .row_id_field_id = 2,
@@ -186,6 +245,7 @@ static void merge(struct mp_arena *arena, const struct file *file, struct mp_str
     struct mp_err err;
     uint32_t fault;
 
+    ask(columns, flags, type);
     if (mp_parquet_merge(arena, &input, 1, &options, &output, &err, &fault, &merged) == MP_OK &&
         merged.footer) {
         const struct mp_parquet_footer *footer = merged.footer;
@@ -201,10 +261,11 @@ static void merge(struct mp_arena *arena, const struct file *file, struct mp_str
             while (!code && batch.rows) {
                 code = mp_parquet_reader_next(reader, &err, &batch);
                 left -= batch.rows - batch.values;
+                assert(!lacks || !batch.values);
             }
             assert(code == MP_OK);
         }
-        assert(left == 0);
+        assert(lacks || left == 0);
     }
     mp_parquet_reader_free(reader);
     mp_buf_fini(&out);
@@ -231,7 +292,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         file.nodes[file.leaves[0]].logical.precision = type.precision;
         file.groups[0].rows = file.footer.rows = rows;
-        merge(&arena, &file, bytes, type, nulls);
+        if (type.id == MP_TYPE_NONE || type.id == MP_TYPE_VARIANT || type.id == MP_TYPE_OTHER)
+            type = MP_TYPE(BLOB);
+        merge(&arena, &file, bytes, data[2], type, nulls);
     } else {
         assert(err.text[0] &&
                (err.code == MP_BAD_DATA || err.code == MP_REFUSED || err.code == MP_FULL));

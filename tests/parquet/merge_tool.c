@@ -7,9 +7,10 @@
  * the hex of its bytes as PLAIN has them (texts without their length), of a leaf inside groups an
  * entry [repetition level, definition level, value], and instead of the list of a column that
  * cannot be read, a text that says why. merge takes columns as ID:TYPE:NAME, types by DuckLake's
- * names or "nested", and finds their leaves by field id; a file may say where its row ids begin and
- * which rows are deleted. It prints {"rows", "bytes"} or the error. Options: --sort
- * ID[:desc][:first], --group-bytes N, --bytes-max N, --codec N.
+ * names or list<COLUMN>, map<COLUMN,COLUMN>, struct<COLUMN,...>, and finds their leaves by field
+ * id; a file may say where its row ids begin and which rows are deleted. It prints {"rows",
+ * "bytes"} or the error. Options: --sort ID[:desc][:first], --group-bytes N, --bytes-max N, --codec
+ * N.
  */
 #include "parquet/merge.h"
 #include "parquet/reader.h"
@@ -160,18 +161,43 @@ static bool take_option(char ***at)
     return true;
 }
 
-static void take_column(char *text)
+static bool take_word(const char **at, const char *word)
 {
-    char *type = strchr(text, ':'), *name = strchr(type + 1, ':');
+    bool there = strncmp(*at, word, strlen(word)) == 0;
 
-    *name = 0;
-    assert(options.column_count < COLUMNS_MAX);
-    columns[options.column_count++] = (struct mp_parquet_merge_column){
-        .name = mp_str_c(name + 1),
-        .type = strcmp(type + 1, "nested") == 0 ? MP_TYPE(NONE)
-                                                : mp_type_of_ducklake_name(mp_str_c(type + 1)),
-        .field_id = atoi(text),
-    };
+    *at += there ? strlen(word) : 0;
+    return there;
+}
+
+/* Takes ID:TYPE:NAME, the name up to one of `ends`. */
+static struct mp_parquet_merge_column take_column(struct mp_arena *arena, const char **at,
+                                                  const char *ends)
+{
+    struct mp_parquet_merge_column column = {.field_id = (int32_t)strtol(*at, (char **)at, 10)};
+    struct mp_parquet_merge_column *children = mp_arena_take(arena, 64 * sizeof(*children));
+    bool list, map, nested;
+    size_t size;
+
+    ++*at;
+    list = take_word(at, "list<");
+    map = !list && take_word(at, "map<");
+    nested = list || map || take_word(at, "struct<");
+    column.annotation = list ? MP_PARQUET_LIST : map ? MP_PARQUET_MAP : MP_PARQUET_PLAIN;
+    for (bool more = nested; more; more = *(*at)++ == ',') {
+        assert(column.child_count < 64);
+        children[column.child_count++] = take_column(arena, at, ",>");
+    }
+    column.children = children;
+    if (!nested) {
+        size = strcspn(*at, ":");
+        column.type = mp_type_of_ducklake_name(mp_str_n(*at, size));
+        *at += size;
+    }
+    ++*at;
+    size = strcspn(*at, ends);
+    column.name = mp_str_n(*at, size);
+    *at += size;
+    return column;
 }
 
 static int32_t leaf_of(const struct mp_parquet_footer *footer, int32_t field_id)
@@ -245,8 +271,12 @@ static int merge(char **at, char **end)
     mp_arena_init(&arena, 0);
     while (end - at > 1 && take_option(&at))
         ;
-    for (; at < end && strcmp(*at, "--") != 0; at++)
-        take_column(*at);
+    for (; at < end && strcmp(*at, "--") != 0; at++) {
+        const char *text = *at;
+
+        assert(options.column_count < COLUMNS_MAX);
+        columns[options.column_count++] = take_column(&arena, &text, "");
+    }
     for (at += at < end; at < end && !code && count < INPUTS_MAX; at++, count++)
         code = take_file(&arena, *at, count, &err);
     if (!code)

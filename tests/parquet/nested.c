@@ -21,6 +21,7 @@ static void encode(const struct mp_parquet_rows *rows, uint32_t group_rows_max, 
     struct mp_parquet_cut cut = {rows, 1, group_rows_max};
     struct mp_entries entries = {
         .column = {.name = MP_STR("x"), .type = MP_TYPE(INT32), .rows = 5, .validity = validity},
+        .layout = mp_layout_of(MP_TYPE(INT32)),
         .definitions = definitions,
         .repetitions = repetitions,
         .starts = starts,

@@ -147,6 +147,36 @@ static void nan_is_counted_and_never_a_bound(void)
     CHECK_DOUBLE(fixed_double(&infinite, 1), INFINITY);
 }
 
+/* binary16, by IEEE 754: in rising order -inf, -2, -2^-24, -0, +0, 2^-24 (the smallest above zero),
+ * 2^-14 (the smallest with an exponent), 1, 1 + 2^-10, 65504, inf. */
+static void half_floats_have_their_order(void)
+{
+    static const uint16_t rising[] = {0xfc00, 0xc000, 0x8001, 0x8000, 0x0000, 0x0001,
+                                      0x0400, 0x3c00, 0x3c01, 0x7bff, 0x7c00};
+    enum { COUNT = sizeof(rising) / sizeof(*rising) };
+    static const uint16_t with_nans[] = {0x7e00, 0x0000, 0x3c00, 0xfe01, 0x8000};
+    const struct mp_layout layout = {.order = MP_ORDER_F16, .width = 2};
+    struct mp_bounds bounds = {0};
+
+    for (unsigned i = 0; i < COUNT; i++)
+        for (unsigned k = 0; k < COUNT; k++) {
+            int order = mp_order_compare(layout, mp_str_n((const char *)&rising[i], 2),
+                                         mp_str_n((const char *)&rising[k], 2));
+            bool zeros = (i == 3 || i == 4) && (k == 3 || k == 4);
+
+            CHECK_INT(order, zeros ? 0 : (i > k) - (i < k));
+        }
+    mp_bounds_add_fixed(&bounds, MP_ORDER_F16, (const char *)rising, COUNT);
+    CHECK(memcmp(bounds.fixed[0], &rising[0], 2) == 0);
+    CHECK(memcmp(bounds.fixed[1], &rising[COUNT - 1], 2) == 0);
+    bounds = (struct mp_bounds){0};
+    mp_bounds_add_fixed(&bounds, MP_ORDER_F16, (const char *)with_nans, 5);
+    mp_bounds_close(&bounds, MP_ORDER_F16);
+    CHECK_INT(bounds.nans, 2);
+    CHECK(memcmp(bounds.fixed[0], &rising[3], 2) == 0); /* a zero below is -0 */
+    CHECK(memcmp(bounds.fixed[1], &rising[7], 2) == 0);
+}
+
 static void zero_bounds_are_signed(void)
 {
     struct mp_bounds negative = doubles((double[]){-0.0}, 1);
@@ -270,6 +300,7 @@ int main(int argc, char **argv)
         TEST(bytes_are_cut_and_raised_as_bytes),
         TEST(text_that_is_not_utf8_has_no_cut_bound),
         TEST(nan_is_counted_and_never_a_bound),
+        TEST(half_floats_have_their_order),
         TEST(zero_bounds_are_signed),
         TEST(integers_compare_by_their_sign),
         TEST(wide_decimals_compare_as_twos_complement),

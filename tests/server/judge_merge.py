@@ -11,6 +11,7 @@ import io
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -449,8 +450,8 @@ def test_a_nested_column_that_came_later(lake):
     assert [row["s"] for row in rows[30:]] == [row["s"] for row in lake_rows]
 
 
-def test_nested_columns_of_other_shapes_are_left_alone(lake):
-    """Files that lack a child, and files whose fields inside have no ids, stay; others are merged."""
+def test_nested_columns_without_field_ids_are_left_alone(lake):
+    """Files that lack a child are merged with the others; those whose fields inside have no ids stay."""
     chance = random.Random(SEED)
     lake = fresh(lake, NESTED)
     schema, bare = nested_schema(lake), nested_schema(lake, False)
@@ -463,10 +464,228 @@ def test_nested_columns_of_other_shapes_are_left_alone(lake):
     deleted(lake, *((f, [3]) for f in lake.files()))
     before = {f["path"] for f in lake.files()}
     result = lake.compact()
-    assert (result["groups_compacted"], result["files_in"]) == (1, 5), result
+    assert (result["groups_compacted"], result["files_in"]) == (1, 7), result
     assert result["unconvertible_schema"] == 1, result
-    assert len(before & {f["path"] for f in lake.files()}) == 3
+    assert len(before & {f["path"] for f in lake.files()}) == 1
     check_totals(lake)
+    assert len([row for row in visible(lake).values() if row["s"] and row["s"]["y"] is None]) >= 30
+
+
+def seen_by_ids(value, was, now):
+    """A value of an older type as a reader by field ids has it now."""
+    if value is None or not pa.types.is_nested(now):
+        return value
+    if pa.types.is_list(now):
+        return [seen_by_ids(v, was.value_type, now.value_type) for v in value]
+    if pa.types.is_map(now):
+        return [(k, seen_by_ids(v, was.item_type, now.item_type)) for k, v in value]
+    old = {was.field(i).metadata[FIELD_ID]: was.field(i) for i in range(was.num_fields)}
+    found = {}
+    for field in (now.field(i) for i in range(now.num_fields)):
+        from_field = old.get(field.metadata[FIELD_ID])
+        found[field.name] = (seen_by_ids(value[from_field.name], from_field.type, field.type)
+                             if from_field else None)
+    return found
+
+
+INSIDE = [{"name": "id", "type": "long"},
+          {"name": "s", "type": "struct", "children": [
+              {"name": "a", "type": "int"}, {"name": "gone", "type": "string"},
+              {"name": "deep", "type": "struct", "children": [{"name": "x", "type": "float"},
+                                                              {"name": "y", "type": "long"}]}]}]
+
+
+def test_fields_inside_columns_that_changed(lake):
+    """Fields of structs are added, dropped, promoted and renamed; each file is of its time."""
+    chance = random.Random(SEED)
+    lake, want = fresh(lake, INSIDE), []
+
+    def some(kind):
+        if chance.random() < 0.3:
+            return None
+        if pa.types.is_list(kind):
+            return [some(kind.value_type) for _ in range(chance.randrange(3))]
+        if pa.types.is_map(kind):
+            return [("k%d" % i, some(kind.item_type)) for i in range(chance.randrange(3))]
+        if pa.types.is_struct(kind):
+            return {kind.field(i).name: some(kind.field(i).type) for i in range(kind.num_fields)}
+        return "t%d" % chance.randrange(9) if pa.types.is_string(kind) else chance.randrange(99)
+
+    def some_files(count):
+        schema = nested_schema(lake)
+        for _ in range(count):
+            rows = [{"id": len(want) + i, "s": some(schema.field("s").type)} for i in range(40)]
+            register_nested(lake, schema, rows)
+            want.extend((row["s"], schema.field("s").type) for row in rows)
+
+    def add(parent, name, kind, *inside):
+        return {"op": "add_column", "parent": parent, "column": dict(
+            {"name": name, "type": kind}, **({"children": list(inside)} if inside else {}))}
+
+    some_files(2)
+    alter(lake, {"op": "promote_column", "name": "s.a", "to": "long"},
+          {"op": "drop_column", "name": "s.gone"},
+          add("s", "more", "list", {"name": "element", "type": "struct", "children": [
+              {"name": "p", "type": "long"}, {"name": "q", "type": "string"}]}),
+          add("s.deep", "z", "string"), {"op": "drop_column", "name": "s.deep.y"})
+    some_files(2)
+    alter(lake, {"op": "rename_column", "from": "s.a", "to": "b"},
+          {"op": "promote_column", "name": "s.deep.x", "to": "double"},
+          {"op": "drop_column", "name": "s.deep.z"},
+          add("s.deep", "w", "map", {"name": "key", "type": "string", "nullable": False},
+              {"name": "value", "type": "long"}), {"op": "drop_column", "name": "s.deep.x"})
+    some_files(2)
+    head = lake.head()
+    deleted(lake, *((f, [0, 7]) for f in lake.files()))
+    result = lake.compact()
+    assert (result["groups_compacted"], result["files_in"], result["files_out"]) == (1, 6, 1), result
+    check_totals(lake)
+    file, parquet = the_file(lake)
+    kind = nested_schema(lake).field("s").type
+    got = {row[ROW_ID]: row["s"] for row in parquet.read().to_pylist()}
+    assert got == {i: seen_by_ids(value, was, kind) for i, (value, was) in enumerate(want)
+                   if i % 40 not in (0, 7)}
+    types = [re.sub(r" \('\w+'\)", "", str(k)) for k in (parquet.schema_arrow.field("s").type, kind)]
+    assert types[0] == types[1], types  # but for the name of a map's entries
+    assert any(value and value["deep"] for value in got.values())
+    assert len(lake.files(head)) == 6
+    some_files(5)
+    assert lake.compact()["files_in"] == 6
+    got = {row[ROW_ID]: row["s"] for row in the_file(lake)[1].read().to_pylist()}
+    assert got == {i: seen_by_ids(value, was, kind) for i, (value, was) in enumerate(want)
+                   if i >= 240 or i % 40 not in (0, 7)}
+
+
+def test_types_that_are_carried(lake):
+    """Files that have a column in another type than its own keep it, apart from those that do not."""
+    lake = fresh(lake, [{"name": "id", "type": "long"}, {"name": "t", "type": "timestamptz"},
+                        {"name": "f", "type": "float"}, {"name": "n", "type": "string"},
+                        {"name": "l", "type": "list", "children": [
+                            {"name": "element", "type": "timestamp"}]}])
+    number = [c["field_id"] for c in lake.ok("GET", lake.table)["columns"]]
+
+    def some_files(t, f, n, l, **more):
+        element = pa.field("element", l, metadata={FIELD_ID: b"%d" % (number[4] + 1)})
+        kinds = [("id", pa.int64()), ("t", t), ("f", f), ("n", n), ("l", pa.list_(element))]
+        schema = pa.schema([pa.field(name, kind, metadata={FIELD_ID: b"%d" % i})
+                            for (name, kind), i in zip(kinds, number)])
+        for i in range(5):
+            times = [7, None, i * 1000]
+            values = [range(i, i + 3), times, [None, 1.5, -2.0 * i], [None] * 3, [times, None, []]]
+            out = io.BytesIO()
+            pq.write_table(pa.Table.from_arrays(
+                [pa.array(v, kind) for v, (_, kind) in zip(values, kinds)], schema=schema), out, **more)
+            data = out.getvalue()
+            lake.register({"path": lake.put(data), "record_count": 3, "file_size_bytes": len(data)})
+        deleted(lake, *((file, [0]) for file in lake.files() if not file.get("explicit_row_ids")))
+
+    nanos, whole = pa.timestamp("ns", "UTC"), pa.timestamp("us", "UTC")
+    some_files(nanos, pa.float16(), pa.null(), pa.timestamp("ns"))
+    some_files(pa.timestamp("ns"), pa.float16(), pa.string(), pa.timestamp("ns"),
+               use_deprecated_int96_timestamps=True)
+    some_files(whole, pa.float32(), pa.string(), pa.timestamp("us"))
+    lake.wait_state("provided")
+
+    def values(file):
+        table = lake.read(file["path"])
+        units = {f.name: str(f.type) for f in table.schema if f.name != ROW_ID}
+        gone = lake.vectors.get((file.get("vector") or {}).get("path"), ())
+        return units, [repr(row) for i, row in enumerate(zip(*(
+            c.cast(pa.list_(pa.int64())).to_pylist() if pa.types.is_list(c.type) else
+            c.cast(pa.int64()).to_pylist() if pa.types.is_timestamp(c.type) else c.to_pylist()
+            for c in table.drop_columns([ROW_ID] if ROW_ID in table.column_names else [])))) if i not in gone]
+
+    before = [values(dict(e["data_file"], vector=e.get("delete_file"))) for e in lake.scan()]
+    result = lake.compact()
+    assert (result["groups_compacted"], result["files_in"], result["unconvertible_schema"]) == (3, 15, 0)
+    assert len(lake.files()) == 3
+    check_totals(lake)
+    after = [values(file) for file in lake.files()]
+    assert sorted(row for _, rows in before for row in rows) == sorted(row for _, rows in after for row in rows)
+    for file in lake.files():
+        schema = pq.ParquetFile(io.BytesIO(lake.get(file["path"]))).schema
+        types = [(schema.column(i).physical_type, str(schema.column(i).logical_type)) for i in (1, 2, 4)]
+        assert types[1] in (("FIXED_LEN_BYTE_ARRAY", "Float16"), ("FLOAT", "None")), types
+        assert (types[0][0] == "INT96") == (types[2][0] == "INT96"), types
+    assert {tuple(sorted(units.items())) for units, _ in after} == {
+        tuple(sorted(dict(units, n="string").items())) for units, _ in before}
+
+
+# --- files rewritten alone ----------------------------------------------------------------------
+
+def test_a_file_with_many_deleted_rows_is_rewritten_alone(lake):
+    lake.append(1000, group_rows=300)
+    file, = lake.files()
+    deleted(lake, (file, range(299)))
+    result = lake.compact()
+    assert result["groups_compacted"] == 0 and lake.files() == [file], result
+    deleted(lake, (file, range(0, 600, 2)))  # 300: no longer too few
+    assert merged(lake)["files_in"] == 1
+    new, parquet = the_file(lake)
+    assert new["record_count"] == 700 and len(visible(lake)) == 700, new
+    assert parquet.read().column(ROW_ID).to_pylist() == sorted(visible(lake))
+    for _ in range(2):  # that is all
+        result = lake.compact()
+        assert result["groups_compacted"] == 0 and lake.files() == [new], result
+    assert not any(result.values()), result
+    deleted(lake, (new, range(100)))
+    assert lake.compact()["groups_compacted"] == 0
+    deleted(lake, (new, range(250)))
+    assert merged(lake)["files_in"] == 1
+    assert the_file(lake)[0]["record_count"] == 450
+
+
+def test_a_file_whose_rows_are_all_deleted_ends(lake):
+    """It is not even read: its codec does not matter."""
+    for codec in ("zstd", "brotli"):
+        lake.append(50, codec)
+        file, = lake.files()
+        deleted(lake, (file, range(50)))
+        result = merged(lake)
+        assert (result["files_in"], result["files_out"], result["bytes_out"]) == (1, 0, 0), result
+        assert lake.files() == [] and visible(lake) == {}
+    lake.append(50, "brotli")
+    deleted(lake, (lake.files()[0], range(49)))
+    result = lake.compact()
+    assert (result["groups_compacted"], result["unconvertible_schema"]) == (0, 1), result
+    assert len(lake.files()) == 1
+    for codec in ("zstd", "brotli", "zstd", "brotli", "gzip"):  # and in a group
+        lake.append(50, codec)
+    deleted(lake, *((f, range(50)) for f in lake.files()[2:]))
+    before = visible(lake)
+    lake.compact()
+    assert visible(lake) == before and len(lake.files()) == 2, lake.files()
+    check_totals(lake)
+
+
+def test_files_at_the_target_are_rewritten_alone_too(lake):
+    sort_by(lake, (2, "desc", "nulls_last"))
+    for rows in (20000, 60000, 100000):
+        lake.append(rows, "none", group_rows=rows)
+    small, middle, large = sorted(lake.files(), key=lambda f: f["row_id_start"])
+    deleted(lake, (small, range(10000)), (middle, range(29999)), (large, range(99999)))
+    with hoglaked.started(lake.server.env["HOGLAKE_JDBC_URL"], lake.s3,
+                          HOGLAKE_COMPACTION_TARGET_BYTES=str(small["file_size_bytes"]),
+                          HOGLAKE_COMPACTION_DELETED_PERCENT="50") as server:
+        lake.server = server
+        result = merged(lake)  # middle has too few, large is above four times the target
+        assert result["files_in"] == 1, result
+        left = {f["data_file_id"] for f in lake.files()}
+        assert middle["data_file_id"] in left and large["data_file_id"] in left
+        new, = (f for f in lake.files() if f.get("explicit_row_ids"))
+        ids = lake.read(new["path"]).column(ROW_ID).to_pylist()
+        assert ids == list(range(19999, 9999, -1))
+        assert lake.compact()["groups_compacted"] == 0
+
+
+def test_zero_percent_rewrites_nothing_alone(lake):
+    with hoglaked.started(lake.server.env["HOGLAKE_JDBC_URL"], lake.s3,
+                          HOGLAKE_COMPACTION_DELETED_PERCENT="0") as server:
+        lake = Lake(server, lake.s3)
+        lake.vectors = {}
+        lake.append(10)
+        deleted(lake, (lake.files()[0], range(10)))
+        assert not any(lake.compact().values())
 
 
 def test_partitions_stay_apart(lake):

@@ -9,19 +9,23 @@
  * is joined byte for byte. What is left over is merged, decoded and encoded again: files of other
  * schemas, files with deletion vectors or without field ids, all files of a sorted table, and
  * classes whose row groups are too small to be worth keeping. A file that cannot be decoded stands
- * aside; if its class has it, the class is joined all the same. Files whose nested columns have
- * another shape than the newest one's are merged by themselves. What neither way takes is left
+ * aside; if its class has it, the class is joined all the same. Files that do not go with the
+ * newest one (mp_parquet_merge_agree) are merged by themselves. What neither way takes is left
  * alone and counted.
  *
+ * A file of which deletion vectors have taken a large share of the rows is a bucket by itself,
+ * whatever its size up to LONE_TARGETS times the target: it is rewritten alone, without these rows.
+ * The new file has no deletion vector, so it is none such until as many rows of it are gone again.
+ *
  * Buckets come in random order, so one that can never be compacted does not stand in front of the
- * others.
+ * others. A lone file that is smaller than the target comes behind the bucket that may take it.
  */
 #include "server/background/compact_priv.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-enum { BUCKETS_MAX = 200, FAILURES_MAX = 3, ROW_GROUP_BYTES_MIN = 1 << 20 };
+enum { BUCKETS_MAX = 200, FAILURES_MAX = 3, ROW_GROUP_BYTES_MIN = 1 << 20, LONE_TARGETS = 4 };
 
 struct compaction {
     struct mp_call *call;
@@ -33,16 +37,30 @@ struct compaction {
 struct bucket {
     int64_t table_id;
     struct mp_str file_ids; /* an array as text, smallest file first */
+    bool lone;              /* one file with many deleted rows */
 };
 
+#define PLACE "concat_ws(' ', f.table_id, f.spec_id, f.partition_values)"
+
 static const char list_buckets[] =
-    "SELECT f.table_id,"
-    " (array_agg(f.data_file_id ORDER BY f.file_size_bytes, f.data_file_id))[1:$3::int]"
+    "SELECT table_id, ids, lone FROM (SELECT f.table_id,"
+    " (array_agg(f.data_file_id ORDER BY f.file_size_bytes, f.data_file_id))[1:$3::int] AS ids,"
+    " false AS lone, min(" PLACE ") AS place"
     " FROM hog_data_file f JOIN hog_table t USING (catalog_id, table_id)"
     " WHERE f.catalog_id = $1 AND f.end_snapshot IS NULL AND t.dropped_snapshot IS NULL"
     " AND f.file_size_bytes < $2"
     " GROUP BY f.table_id, f.spec_id, f.partition_values HAVING count(*) >= 2"
-    " ORDER BY random() LIMIT $4";
+    " UNION ALL SELECT f.table_id, ARRAY[f.data_file_id], true,"
+    " CASE WHEN f.file_size_bytes < $2 THEN " PLACE " ELSE 'file ' || f.data_file_id END"
+    " FROM hog_delete_file d JOIN hog_data_file f USING (catalog_id, data_file_id)"
+    " JOIN hog_table t ON t.catalog_id = f.catalog_id AND t.table_id = f.table_id"
+    " WHERE d.catalog_id = $1 AND " MP_SQL_NULL(
+        "d.end_snapshot") " AND f.end_snapshot IS NULL AND t.dropped_snapshot IS NULL"
+                          " AND $5 > 0"
+                          " AND d.delete_count::float8 * 100 >= f.record_count::float8 * $5"
+                          " AND f.file_size_bytes <= $2 * $6) AS buckets"
+                          " ORDER BY hashtextextended(place, (SELECT (random() * 1e15)::bigint)),"
+                          " lone LIMIT $4";
 
 /* ---- what may become of each file ------------------------------------------------------------ */
 
@@ -50,6 +68,7 @@ static const char list_buckets[] =
 struct plan {
     struct compaction *compaction;
     struct mp_compact_files files;
+    bool lone;                     /* see struct bucket */
     struct mp_compact_group group; /* what all groups of the bucket share */
     struct mp_parquet_join_options join;
     bool apart;        /* files were set apart */
@@ -86,7 +105,8 @@ static enum mp_code judge_file(struct plan *plan, bool flat, bool sorted,
     enum mp_code code;
 
     file->joins = !sorted && mp_parquet_join_check(&join, 1, &plan->join, NULL) == MP_OK;
-    if (!flat)
+    file->merges = mp_compact_is_empty(file);
+    if (!flat || file->merges)
         return MP_OK;
     code = columns_then(plan, file, &then);
     if (code)
@@ -170,7 +190,7 @@ static bool may_merge(const struct mp_compact_file *file)
     return !file->done && !file->apart && file->merges;
 }
 
-/* The newest file that can be merged: nested columns have its shape. NULL: there is none. */
+/* The newest file that can be merged. NULL: there is none. */
 static const struct mp_compact_file *newest_of_rest(struct plan *plan)
 {
     const struct mp_compact_file *newest = NULL;
@@ -178,28 +198,32 @@ static const struct mp_compact_file *newest_of_rest(struct plan *plan)
     for (uint32_t i = 0; i < plan->files.count; i++) {
         const struct mp_compact_file *file = &plan->files.items[i];
 
-        if (may_merge(file) && (!newest || by_row_id(&newest, &file) < 0))
+        if (may_merge(file) && !mp_compact_is_empty(file) &&
+            (!newest || by_row_id(&newest, &file) < 0))
             newest = file;
     }
     return newest;
 }
 
-static bool same_shape(struct plan *plan, const struct mp_compact_file *newest,
-                       const struct mp_compact_file *file)
+static bool agrees(struct plan *plan, const struct mp_compact_file *newest,
+                   const struct mp_compact_file *file)
 {
-    struct mp_parquet_merge_input a = mp_compact_merge_input(newest),
-                                  b = mp_compact_merge_input(file);
+    struct mp_parquet_merge_input a, b;
     struct mp_err err;
 
-    if (file == newest || !mp_parquet_merge_agree(&a, &b, &plan->group.options, &err))
+    if (file == newest || mp_compact_is_empty(file))
+        return true;
+    a = mp_compact_merge_input(newest);
+    b = mp_compact_merge_input(file);
+    if (!mp_parquet_merge_agree(&a, &b, &plan->group.options, &err))
         return true;
     if (!plan->why.data)
         plan->why = mp_arena_str(&plan->files.arena, mp_str_c(err.text));
     return false;
 }
 
-/* Takes what is left over and can be merged, at most `count_max` files, smallest first, all with
- * the nested columns of the newest. */
+/* Takes what is left over and can be merged, at most `count_max` files, smallest first, all that go
+ * with the newest. */
 static void take_rest(struct plan *plan, uint32_t count_max)
 {
     const struct mp_compact_file *newest = newest_of_rest(plan);
@@ -208,13 +232,13 @@ static void take_rest(struct plan *plan, uint32_t count_max)
     for (uint32_t i = 0; i < plan->files.count && plan->group.count < count_max; i++) {
         struct mp_compact_file *file = &plan->files.items[i];
 
-        if (may_merge(file) && same_shape(plan, newest, file))
+        if (may_merge(file) && agrees(plan, newest, file))
             plan->group.files[plan->group.count++] = file;
     }
 }
 
-/* Sets a group that is too small to be worth its while aside, where files of other shapes are left
- * that could be. False: there are none. */
+/* Sets a group that is too small to be worth its while aside, where files that do not go with it
+ * are left. False: there are none. */
 static bool set_apart(struct plan *plan)
 {
     uint32_t left = 0;
@@ -257,6 +281,8 @@ static bool too_few(const struct plan *plan)
 {
     int64_t largest;
 
+    if (plan->lone)
+        return !plan->group.count;
     bytes_of(&plan->group, &largest);
     return plan->group.count <
            mp_compact_files_min(plan->compaction->call->server->settings, largest);
@@ -346,14 +372,14 @@ static enum mp_code join_classes(struct plan *plan)
 }
 
 /* A merge that fails for one file is tried again without it; one that needs too much memory because
- * all of its files are one unit (a sort order), with the smaller half of them. */
+ * all of its files are one unit (a sort order), with the smaller half of them. Files that do not go
+ * with those that were merged have a merge of their own. */
 static enum mp_code merge_rest(struct plan *plan)
 {
-    uint32_t count_max = plan->files.count;
+    uint32_t count_max = plan->files.count, failures = 0;
     enum mp_code code = MP_OK;
 
-    for (uint32_t tries = 0; tries < FAILURES_MAX && !code && may_go_on(plan->compaction);
-         tries++) {
+    while (failures < FAILURES_MAX && !code && may_go_on(plan->compaction)) {
         struct mp_group_result result;
 
         take_rest(plan, count_max);
@@ -362,8 +388,11 @@ static enum mp_code merge_rest(struct plan *plan)
         if (too_few(plan))
             break;
         code = run_group(plan, &result);
-        if (code || result.end == MP_GROUP_COMPACTED)
+        if (code || (result.end == MP_GROUP_COMPACTED && count_max < plan->files.count))
             break;
+        failures += result.end != MP_GROUP_COMPACTED;
+        if (result.end == MP_GROUP_COMPACTED)
+            continue;
         if (result.end == MP_GROUP_MEMORY && plan->group.options.sort_count)
             count_max = plan->group.count / 2;
         else if (result.fault < plan->group.count)
@@ -405,7 +434,7 @@ static enum mp_code run_plan(struct plan *plan)
     plan->group.columns = table.columns;
     if (!code)
         code = judge_files(plan, &table);
-    if (!code)
+    if (!code && !plan->lone)
         code = join_classes(plan);
     if (!code)
         code = merge_rest(plan);
@@ -418,6 +447,7 @@ static enum mp_code compact_bucket(struct compaction *compaction, const struct b
 {
     struct mp_call *call = compaction->call;
     struct plan plan = {.compaction = compaction,
+                        .lone = bucket->lone,
                         .join = mp_compact_join_options(call->server),
                         .group = {.call = call,
                                   .catalog = compaction->catalog,
@@ -429,7 +459,8 @@ static enum mp_code compact_bucket(struct compaction *compaction, const struct b
     enum mp_code code;
 
     mp_arena_init(&plan.files.arena, 64 * 1024);
-    code = mp_compact_files_find(call, compaction->catalog_id, bucket->file_ids, &plan.files);
+    code = mp_compact_files_find(call, compaction->catalog_id, bucket->file_ids, bucket->lone,
+                                 &plan.files);
     if (code || !plan.files.count)
         goto out;
     mp_sql_give(call->server->pool, &call->sql); /* others may use it while the store is read */
@@ -468,7 +499,8 @@ static enum mp_code read_buckets(struct compaction *compaction, struct bucket **
     compaction->head = mp_sql_int(call->sql, number, 0, 1, 0);
     number = MP_SQL(call->sql, list_buckets, mp_v_int(compaction->catalog_id),
                     mp_v_int(settings->HOGLAKE_COMPACTION_TARGET_BYTES),
-                    mp_v_int(settings->HOGLAKE_COMPACTION_MAX_INPUT_FILES), mp_v_int(BUCKETS_MAX));
+                    mp_v_int(settings->HOGLAKE_COMPACTION_MAX_INPUT_FILES), mp_v_int(BUCKETS_MAX),
+                    mp_v_int(settings->HOGLAKE_COMPACTION_DELETED_PERCENT), mp_v_int(LONE_TARGETS));
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;
@@ -478,6 +510,7 @@ static enum mp_code read_buckets(struct compaction *compaction, struct bucket **
         (*ret)[i] = (struct bucket){
             .table_id = mp_sql_int(call->sql, number, i, 0, 0),
             .file_ids = mp_sql_copy(call->sql, &call->arena, number, i, 1),
+            .lone = mp_sql_true(call->sql, number, i, 2),
         };
     return MP_OK;
 }

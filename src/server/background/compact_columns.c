@@ -33,24 +33,45 @@ static const uint8_t types[MP_HOG_TYPES] = {
     [MP_HOG_UUID] = MP_TYPE_UUID,
     [MP_HOG_BINARY] = MP_TYPE_BLOB,
     [MP_HOG_VARIANT] = MP_TYPE_VARIANT,
-    [MP_HOG_LIST] = MP_TYPE_NONE, /* nested: files tell what is inside */
+    [MP_HOG_LIST] = MP_TYPE_NONE, /* nested */
     [MP_HOG_STRUCT] = MP_TYPE_NONE,
     [MP_HOG_MAP] = MP_TYPE_NONE,
 };
 
-static enum mp_code column_of(const struct mp_wire_column *column, struct mp_err *err,
-                              struct mp_parquet_merge_column *ret)
-{
-    struct mp_type type = {.id = types[mp_column_type(column)]};
+static void columns_of(struct mp_arena *arena, const struct mp_wire_column *columns, uint32_t count,
+                       struct mp_parquet_merge_column *ret);
 
-    if (mp_str_eq(column->name, MP_ROW_ID_NAME))
-        return mp_err_set(err, MP_REFUSED, "a column has the name of the row ids");
+static void column_of(struct mp_arena *arena, const struct mp_wire_column *column,
+                      struct mp_parquet_merge_column *ret)
+{
+    enum mp_hog_type of = mp_column_type(column);
+    struct mp_parquet_merge_column *children =
+        mp_arena_take(arena, column->child_count * sizeof(*children));
+    struct mp_type type = {.id = types[of]};
+
     if (type.id == MP_TYPE_DECIMAL) {
         type.precision = (uint8_t)mp_column_precision(column);
         type.scale = (uint8_t)mp_column_scale(column);
     }
-    *ret = (struct mp_parquet_merge_column){column->name, type, (int32_t)column->field_id};
-    return MP_OK;
+    columns_of(arena, column->children, column->child_count, children);
+    *ret = (struct mp_parquet_merge_column){
+        .name = column->name,
+        .type = type,
+        .field_id = (int32_t)column->field_id,
+        .annotation = of == MP_HOG_LIST  ? MP_PARQUET_LIST
+                      : of == MP_HOG_MAP ? MP_PARQUET_MAP
+                                         : MP_PARQUET_PLAIN,
+        .child_count = column->child_count,
+        .children = children,
+    };
+}
+
+/* The depth of calls is that of a table's columns. */
+static void columns_of(struct mp_arena *arena, const struct mp_wire_column *columns, uint32_t count,
+                       struct mp_parquet_merge_column *ret)
+{
+    for (uint32_t i = 0; i < count; i++)
+        column_of(arena, &columns[i], &ret[i]);
 }
 
 enum mp_code mp_compact_columns(struct mp_arena *arena, const struct mp_table *table,
@@ -60,12 +81,11 @@ enum mp_code mp_compact_columns(struct mp_arena *arena, const struct mp_table *t
     struct mp_parquet_merge_column *columns =
         mp_arena_take(arena, (table->columns.count + 1) * sizeof(*columns));
     struct mp_sort_field *sort = mp_arena_take(arena, (order->field_count + 1) * sizeof(*sort));
-    enum mp_code code = MP_OK;
 
-    for (uint32_t i = 0; i < table->columns.count && !code; i++)
-        code = column_of(&table->columns.items[i], err, &columns[i]);
-    if (code)
-        return code;
+    for (uint32_t i = 0; i < table->columns.count; i++)
+        if (mp_str_eq(table->columns.items[i].name, MP_ROW_ID_NAME))
+            return mp_err_set(err, MP_REFUSED, "a column has the name of the row ids");
+    columns_of(arena, table->columns.items, table->columns.count, columns);
     for (uint32_t i = 0; i < order->field_count; i++)
         sort[i] = (struct mp_sort_field){
             .field_id = (int32_t)order->fields[i].source_field_id,
@@ -92,16 +112,6 @@ static int64_t field_of(const struct mp_parquet_node *node, struct mp_columns th
     return 0;
 }
 
-/* Names inside a column may have changed since; those of a VARIANT's parts never do. */
-static bool misses_ids_inside(const struct mp_parquet_footer *footer, uint32_t node)
-{
-    for (uint32_t i = node; i < footer->nodes[node].end; i++)
-        if (footer->nodes[i].leaf >= 0 && !footer->nodes[i].has_field_id &&
-            !footer->nodes[i].in_variant)
-            return true;
-    return false;
-}
-
 static enum mp_code place_column(const struct mp_parquet_merge_column *column,
                                  const struct mp_parquet_footer *footer, uint32_t at,
                                  struct mp_err *err, int32_t *ret)
@@ -114,9 +124,6 @@ static enum mp_code place_column(const struct mp_parquet_merge_column *column,
                           *ret != MP_MERGE_NO_LEAF ? "there twice"
                           : nested                 ? "no group"
                                                    : "a group");
-    if (column->type.id == MP_TYPE_NONE && misses_ids_inside(footer, at))
-        return mp_err_set(err, MP_REFUSED, "column \"%.*s\" has no field ids inside",
-                          MP_STR_ARG(column->name));
     *ret = nested ? (int32_t)at : node->leaf;
     return MP_OK;
 }

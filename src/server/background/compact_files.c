@@ -57,13 +57,30 @@ static struct mp_compact_file read_row(struct mp_sql *sql, struct mp_arena *aren
     };
 }
 
-enum mp_code mp_compact_files_find(struct mp_call *call, int64_t catalog_id, struct mp_str file_ids,
-                                   struct mp_compact_files *ret)
+/* Keeps those that go together by their sizes, smallest first. */
+static void keep_small(const struct mp_server_settings *settings, struct mp_compact_files *files)
 {
-    const struct mp_server_settings *settings = call->server->settings;
-    struct mp_v ids = {.type = MP_PG_INT8_ARRAY, .text = file_ids};
     int64_t taken = 0, largest = 0;
-    uint32_t number, rows;
+    uint32_t count = 0;
+
+    for (; count < files->count; count++) {
+        int64_t bytes = files->items[count].request.file_size_bytes;
+
+        if (bytes > settings->HOGLAKE_COMPACTION_TARGET_BYTES - taken ||
+            (count >= settings->HOGLAKE_COMPACTION_MIN_INPUT_FILES && bytes > taken))
+            break;
+        taken += bytes;
+        largest = bytes;
+    }
+    files->count = count < mp_compact_files_min(settings, largest) ? 0 : count;
+    assert(taken <= settings->HOGLAKE_COMPACTION_TARGET_BYTES);
+}
+
+enum mp_code mp_compact_files_find(struct mp_call *call, int64_t catalog_id, struct mp_str file_ids,
+                                   bool lone, struct mp_compact_files *ret)
+{
+    struct mp_v ids = {.type = MP_PG_INT8_ARRAY, .text = file_ids};
+    uint32_t number;
     enum mp_code code = mp_call_sql(call);
 
     if (code)
@@ -72,21 +89,12 @@ enum mp_code mp_compact_files_find(struct mp_call *call, int64_t catalog_id, str
     code = mp_sql_sync(call->sql, &call->err);
     if (code)
         return code;
-    rows = mp_sql_rows(call->sql, number);
-    ret->items = mp_arena_take(&ret->arena, (rows + 1) * sizeof(*ret->items));
-    for (uint32_t i = 0; i < rows; i++) {
-        int64_t bytes = mp_sql_int(call->sql, number, i, 3, 0);
-
-        if (bytes > settings->HOGLAKE_COMPACTION_TARGET_BYTES - taken ||
-            (ret->count >= settings->HOGLAKE_COMPACTION_MIN_INPUT_FILES && bytes > taken))
-            break;
-        taken += bytes;
-        largest = bytes;
-        ret->items[ret->count++] = read_row(call->sql, &ret->arena, number, i);
-    }
-    if (ret->count < mp_compact_files_min(settings, largest))
-        ret->count = 0;
-    assert(taken <= settings->HOGLAKE_COMPACTION_TARGET_BYTES);
+    ret->count = mp_sql_rows(call->sql, number);
+    ret->items = mp_arena_take(&ret->arena, (ret->count + 1) * sizeof(*ret->items));
+    for (uint32_t i = 0; i < ret->count; i++)
+        ret->items[i] = read_row(call->sql, &ret->arena, number, i);
+    if (!lone)
+        keep_small(call->server->settings, ret);
     return MP_OK;
 }
 

@@ -350,7 +350,7 @@ enum mp_code mp_compact_group(struct mp_compact_group *group, struct mp_group_re
     struct work work = {.group = group, .result = &result};
     enum mp_code code;
 
-    assert(group->count >= 2);
+    assert(group->count > 0);
     for (uint32_t i = 0; i < group->count; i++) {
         work.rows += group->files[i]->records;
         work.deleted += group->files[i]->vector_rows;

@@ -130,16 +130,40 @@ static enum mp_code copy_object(struct mp_objects *objects, const struct mp_comp
     return code;
 }
 
+/* Those of a group that have rows. */
+struct inputs {
+    struct mp_compact_file **files;
+    uint32_t *numbers; /* of each in the group */
+    uint32_t count;
+    size_t bytes;
+};
+
+static struct inputs inputs_of(const struct mp_compact_group *group)
+{
+    struct inputs inputs = {
+        .files = mp_arena_take(group->arena, group->count * sizeof(*inputs.files)),
+        .numbers = mp_arena_take(group->arena, group->count * sizeof(*inputs.numbers)),
+    };
+
+    for (uint32_t i = 0; i < group->count; i++) {
+        if (mp_compact_is_empty(group->files[i]))
+            continue;
+        inputs.files[inputs.count] = group->files[i];
+        inputs.numbers[inputs.count++] = i;
+        inputs.bytes += (size_t)group->files[i]->request.file_size_bytes;
+    }
+    return inputs;
+}
+
 /* Copies every input behind the one before it. *ret_fault: the one that could not be read. */
-static enum mp_code copy_objects(struct mp_compact_group *group, FILE *to, struct mp_err *err,
-                                 uint32_t *ret_fault)
+static enum mp_code copy_objects(struct mp_objects *objects, const struct inputs *inputs, FILE *to,
+                                 struct mp_err *err, uint32_t *ret_fault)
 {
     char *window = mp_alloc(READ_BYTES);
     enum mp_code code = MP_OK;
 
-    for (uint32_t i = 0; i < group->count && !code; i++) {
-        code = copy_object(mp_background_objects(group->call->server), group->files[i], window, to,
-                           err);
+    for (uint32_t i = 0; i < inputs->count && !code; i++) {
+        code = copy_object(objects, inputs->files[i], window, to, err);
         if (code)
             *ret_fault = i;
     }
@@ -149,14 +173,15 @@ static enum mp_code copy_objects(struct mp_compact_group *group, FILE *to, struc
     return code;
 }
 
-static enum mp_code merge_mapped(struct mp_compact_group *group, const char *bytes,
-                                 const struct mp_parquet_output *output, struct mp_err *err,
-                                 uint32_t *ret_fault, struct mp_compact_made *ret)
+static enum mp_code merge_mapped(struct mp_compact_group *group, const struct inputs *of,
+                                 const char *bytes, const struct mp_parquet_output *output,
+                                 struct mp_err *err, uint32_t *ret_fault,
+                                 struct mp_compact_made *ret)
 {
     const struct mp_server_settings *settings = group->call->server->settings;
     struct mp_parquet_merge_options options = group->options;
     struct mp_parquet_merge_input *inputs =
-        mp_arena_take(group->arena, group->count * sizeof(*inputs));
+        mp_arena_take(group->arena, of->count * sizeof(*inputs));
     struct mp_parquet_merged merged;
     enum mp_code code;
 
@@ -166,14 +191,14 @@ static enum mp_code merge_mapped(struct mp_compact_group *group, const char *byt
     options.codec = codec_of(settings->HOGLAKE_COMPACTION_CODEC);
     options.level = (int)settings->HOGLAKE_COMPACTION_ZSTD_LEVEL;
     options.bytes_max = (uint64_t)settings->HOGLAKE_COMPACTION_SORTED_HEAP_BYTES;
-    for (uint32_t i = 0; i < group->count; i++) {
-        size_t size = (size_t)group->files[i]->request.file_size_bytes;
+    for (uint32_t i = 0; i < of->count; i++) {
+        size_t size = (size_t)of->files[i]->request.file_size_bytes;
 
-        inputs[i] = mp_compact_merge_input(group->files[i]);
+        inputs[i] = mp_compact_merge_input(of->files[i]);
         inputs[i].bytes = mp_str_n(bytes, size);
         bytes += size;
     }
-    code = mp_parquet_merge(group->arena, inputs, group->count, &options, output, err, ret_fault,
+    code = mp_parquet_merge(group->arena, inputs, of->count, &options, output, err, ret_fault,
                             &merged);
     if (!code)
         *ret =
@@ -184,27 +209,32 @@ static enum mp_code merge_mapped(struct mp_compact_group *group, const char *byt
 static enum mp_code merge(struct mp_compact_group *group, const struct mp_parquet_output *output,
                           struct mp_err *err, uint32_t *ret_fault, struct mp_compact_made *ret)
 {
-    FILE *copies = tmpfile();
+    struct inputs inputs = inputs_of(group);
+    uint32_t fault = UINT32_MAX;
     void *memory = MAP_FAILED;
-    size_t bytes = 0;
+    FILE *copies;
     enum mp_code code;
 
+    *ret = (struct mp_compact_made){0};
+    if (!inputs.count)
+        return MP_OK;
+    copies = tmpfile();
     if (!copies)
         return mp_err_set(err, MP_IO, "no temporary file could be made");
-    code = copy_objects(group, copies, err, ret_fault);
+    code = copy_objects(mp_background_objects(group->call->server), &inputs, copies, err, &fault);
     if (code)
         goto out;
-    for (uint32_t i = 0; i < group->count; i++)
-        bytes += (size_t)group->files[i]->request.file_size_bytes;
-    memory = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fileno(copies), 0);
+    memory = mmap(NULL, inputs.bytes, PROT_READ, MAP_PRIVATE, fileno(copies), 0);
     if (memory == MAP_FAILED) {
-        code = mp_err_set(err, MP_IO, "the temporary file: %zu bytes could not be mapped", bytes);
+        code = mp_err_set(err, MP_IO, "the temporary file: %zu bytes could not be mapped",
+                          inputs.bytes);
         goto out;
     }
-    code = merge_mapped(group, memory, output, err, ret_fault, ret);
+    code = merge_mapped(group, &inputs, memory, output, err, &fault, ret);
 out:
+    *ret_fault = fault < inputs.count ? inputs.numbers[fault] : UINT32_MAX;
     if (memory != MAP_FAILED)
-        munmap(memory, bytes);
+        munmap(memory, inputs.bytes);
     fclose(copies);
     mp_mem_trim();
     return code;

@@ -33,14 +33,20 @@ struct mp_compact_file {
     struct mp_str vector_path;
     const uint64_t *deleted; /* bit a row; NULL: none */
     /* what may become of it */
-    bool joins;            /* byte for byte, with its equals */
-    bool merges;           /* decoded */
-    bool done;             /* in a group already, or not to be read */
-    bool seen;             /* its class was looked at */
-    bool apart;            /* its nested columns have another shape than those it could go with */
+    bool joins;  /* byte for byte, with its equals */
+    bool merges; /* decoded */
+    bool done;   /* in a group already, or not to be read */
+    bool seen;   /* its class was looked at */
+    bool apart;  /* its carried columns or variants are others than of those it could go with */
     const int32_t *leaves; /* of the columns of a new file; see merge.h */
     int32_t row_id_leaf;
 };
+
+/* No row of it is left: it ends, and is not read. */
+static inline bool mp_compact_is_empty(const struct mp_compact_file *file)
+{
+    return file->vector_rows == file->records;
+}
 
 /* The files of a bucket that are looked at, smallest first. */
 struct mp_compact_files {
@@ -87,9 +93,9 @@ struct mp_group_result {
 /* Says that files or groups were left alone. */
 void mp_compact_left_alone(struct mp_server *server, const char *reason, int64_t count);
 /* Reads the rows of the files with these ids (an array as text): those that go together by their
- * sizes. Too few: count 0. */
+ * sizes; too few: count 0. lone: one file, whatever its size. */
 enum mp_code mp_compact_files_find(struct mp_call *call, int64_t catalog_id, struct mp_str file_ids,
-                                   struct mp_compact_files *ret);
+                                   bool lone, struct mp_compact_files *ret);
 /* The smallest group worth its while: fewer files where few of them reach the target. */
 uint32_t mp_compact_files_min(const struct mp_server_settings *settings, int64_t largest_bytes);
 /* Reads footers and deletion vectors. Files that cannot be read are done, and counted in
@@ -104,7 +110,7 @@ enum mp_code mp_compact_columns(struct mp_arena *arena, const struct mp_table *t
                                 struct mp_err *err, struct mp_parquet_merge_options *ret);
 /* Finds the columns in a file: by field id; a column without one by the name that it had in
  * `then`, the table's columns when the file began. MP_REFUSED: it has one that nothing is known
- * of, or a nested one without field ids inside. */
+ * of. */
 enum mp_code mp_compact_leaves(struct mp_arena *arena,
                                const struct mp_parquet_merge_options *options,
                                struct mp_columns then, struct mp_err *err,
