@@ -312,6 +312,14 @@ static enum mp_code create(struct mp_fake_catalog *catalog, struct mp_str name,
     return MP_OK;
 }
 
+static struct mp_live_column *column_by_id(struct fake_table *table, int32_t field_id)
+{
+    for (uint32_t i = 0; i < table->view.schema.column_count; i++)
+        if (table->columns[i].field_id == field_id)
+            return &table->columns[i];
+    return NULL;
+}
+
 static void alter(struct mp_fake_catalog *catalog, struct fake_table *table,
                   const struct mp_lake_evolution *evolution)
 {
@@ -320,20 +328,25 @@ static void alter(struct mp_fake_catalog *catalog, struct fake_table *table,
             evolution->ret_refused[i] = true;
         else
             add_column(catalog, table, evolution->add[i].name, evolution->add[i].type);
-    for (uint32_t i = 0; i < evolution->promote_count; i++)
-        for (uint32_t c = 0; c < table->view.schema.column_count; c++)
-            if (table->columns[c].field_id == evolution->promote[i].field_id)
-                table->columns[c].type = evolution->promote[i].type;
-    for (uint32_t i = 0; i < evolution->widen_count; i++) {
-        struct mp_live_column *column = NULL;
+    for (uint32_t i = 0; i < evolution->promote_count; i++) {
+        struct mp_live_column *column = column_by_id(table, evolution->promote[i].field_id);
 
-        for (uint32_t c = 0; c < table->view.schema.column_count; c++)
-            if (table->columns[c].field_id == evolution->widen[i])
-                column = &table->columns[c];
+        if (column)
+            column->type = evolution->promote[i].type;
+    }
+    for (uint32_t i = 0; i < evolution->widen_count; i++) {
+        struct mp_live_column *column = column_by_id(table, evolution->widen[i]);
+
         if (column && column->type.id == MP_TYPE_INT64 && !column->partition_source &&
             !catalog->no_widening)
             column->type = MP_TYPE(DOUBLE);
         evolution->ret_widened[i] = column && column->type.id == MP_TYPE_DOUBLE;
+    }
+    for (uint32_t i = 0; i < evolution->relax_count; i++) {
+        struct mp_live_column *column = column_by_id(table, evolution->relax[i]);
+
+        if (column)
+            column->required = false;
     }
     catalog->snapshot++;
 }

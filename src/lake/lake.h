@@ -51,6 +51,8 @@ struct mp_lake_evolution {
     bool *ret_widened; /* [widen_count]: false where a live value may not fit 2^53 exactly */
     const struct mp_promotion *promote; /* asked for, not promised: look at what came back */
     uint32_t promote_count;
+    const int32_t *relax; /* field ids of NOT NULL columns that want to take NULL; not promised */
+    uint32_t relax_count;
     bool *ret_refused; /* [add_count], false before: set where the destination will not have the
                         * column, whatever the batch holds; NULL: that is an error */
 };

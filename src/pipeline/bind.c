@@ -2,7 +2,8 @@
  * the batch, sealed against it.
  *
  * What the table will not have is rescued: the batch keeps a value it cannot widen for, and the
- * ranges are read again for a column that is refused.
+ * ranges are read again for a column that is refused. A NOT NULL column that rows have no value for
+ * may be NULL from then on: a table that holds what it forbids can be neither merged nor updated.
  */
 #include "base/mem.h"
 #include "pipeline/pipeline_priv.h"
@@ -115,26 +116,64 @@ static void tell_refused(struct mp_pipeline *p, const struct mp_job_table *table
            MP_STR_ARG(table->name), MP_STR_ARG(first->name), count, mp_batch_rows(table->batch));
 }
 
-/* NOT NULL columns that this batch has no value for in some row: stored all the same, and told. */
-static void tell_nulls(struct mp_pipeline *p, const struct mp_job_table *table)
+/* NOT NULL columns that this batch has no value for in some row; ret has room for all columns. */
+static uint32_t lacking(const struct mp_job_table *table, int32_t *ret)
 {
     const struct mp_schema *schema = &table->table->schema;
-    uint32_t rows = mp_batch_rows(table->batch), count;
-    const struct mp_column *columns = mp_batch_columns(table->batch, &count);
+    uint32_t rows = mp_batch_rows(table->batch), column_count, count = 0;
+    const struct mp_column *columns = mp_batch_columns(table->batch, &column_count);
 
     for (uint32_t i = 0; i < schema->column_count; i++) {
         const struct mp_live_column *live = &schema->columns[i];
         uint32_t values = 0;
 
-        for (uint32_t c = 0; live->required && c < count; c++)
+        for (uint32_t c = 0; live->required && c < column_count; c++)
             if (columns[c].field_id == live->field_id)
                 values = columns[c].values;
         if (live->required && values < rows)
-            mp_log(p->world.log, MP_LOG_WARN, logger,
-                   "table %.*s: column \"%.*s\" is NOT NULL, and %u of %u rows have none; DuckDB "
-                   "will neither update nor merge them",
-                   MP_STR_ARG(table->name), MP_STR_ARG(live->name), rows - values, rows);
+            ret[count++] = live->field_id;
     }
+    return count;
+}
+
+/* Lets NOT NULL columns that the sealed batch needs NULL in take it: MP_CHANGED, and the ranges are
+ * read again for the table as it is then. Where the table keeps a column as it is, that is told. */
+static enum mp_code allow_nulls(struct mp_pipeline *p, struct mp_job_table *table,
+                                struct mp_err *err)
+{
+    int32_t *ids = mp_alloc_array(table->table->schema.column_count + 1, sizeof(*ids));
+    struct mp_lake_evolution evolution = {.relax = ids, .relax_count = lacking(table, ids)};
+    const struct mp_lake_table *live = table->table;
+    uint32_t relaxed = 0;
+    enum mp_code code = MP_OK;
+
+    if (evolution.relax_count)
+        code = p->lake->driver->evolve(p->lake, table->name, &evolution, table->create, err, &live);
+    if (code) {
+        mp_metric_add(p->world.metrics, MP_M_ERRORS, "schema", 1);
+        goto out;
+    }
+    for (uint32_t i = 0; i < evolution.relax_count; i++) {
+        const struct mp_live_column *column = mp_schema_by_id(&live->schema, ids[i]);
+        bool kept = column && column->required;
+
+        relaxed += !kept;
+        if (column)
+            mp_log(p->world.log, MP_LOG_WARN, logger,
+                   kept
+                       ? "table %.*s: column \"%.*s\" is NOT NULL and stays so, but rows without a "
+                         "value for it are appended"
+                       : "table %.*s: column \"%.*s\" may be NULL from now on: there are rows "
+                         "without a value for it",
+                   MP_STR_ARG(table->name), MP_STR_ARG(column->name));
+    }
+    if (relaxed) {
+        mp_err_set(err, MP_CHANGED, "table %.*s: columns may be NULL now", MP_STR_ARG(table->name));
+        code = MP_CHANGED;
+    }
+out:
+    mp_free(ids);
+    return code;
 }
 
 static enum mp_code bind_table(struct mp_pipeline *p, struct mp_job_table *table,
@@ -162,7 +201,6 @@ static enum mp_code bind_table(struct mp_pipeline *p, struct mp_job_table *table
             tell_refused(p, table);
             mp_batch_seal(table->batch, &live->schema, mp_now_wall_us(p->world.env));
             table->table = live;
-            tell_nulls(p, table);
             return MP_OK;
         }
         code = evolve(p, table, &plan, err, &live);
@@ -191,9 +229,14 @@ enum mp_code mp_bind(struct mp_publish *publish, struct mp_err *err)
     enum mp_code code = MP_OK;
 
     pthread_mutex_lock(&p->lake_lock);
-    for (int i = 0; i < MP_JOB_TABLES && !code; i++)
-        if (job->tables[i].batch && !job->tables[i].table)
-            code = bind_table(p, &job->tables[i], err);
+    for (int i = 0; i < MP_JOB_TABLES && !code; i++) {
+        struct mp_job_table *table = &job->tables[i];
+
+        if (table->batch && !table->table)
+            code = bind_table(p, table, err);
+        if (table->batch && !code)
+            code = allow_nulls(p, table, err);
+    }
     pthread_mutex_unlock(&p->lake_lock);
     if (!code)
         tell_bound(p, job->tables[MP_JOB_MAIN].table);

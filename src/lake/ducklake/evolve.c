@@ -1,4 +1,4 @@
-/* lake/ducklake/evolve.c - tables and columns made, columns widened.
+/* lake/ducklake/evolve.c - tables and columns made, columns widened or let take NULL.
  *
  * Each change is a transaction of its own: claim, read the table again, do what is still missing,
  * raise schema_version. What another process did in between is found by the second reading, so
@@ -437,6 +437,11 @@ static bool wants_widening(const struct mp_live_column *column)
     return column && column->type.id == MP_TYPE_INT64 && !column->partition_source;
 }
 
+static bool wants_relaxing(const struct mp_live_column *column)
+{
+    return column && column->required;
+}
+
 static bool wants_adding(const struct mp_dl_table *table, const struct mp_lake_evolution *want,
                          uint32_t i)
 {
@@ -444,22 +449,26 @@ static bool wants_adding(const struct mp_dl_table *table, const struct mp_lake_e
            !new_column(want->add, i, want->add[i].name);
 }
 
-static void widen_send(struct mp_ducklake *lake, const struct mp_dl_snapshot *snapshot,
-                       int64_t table_id, int32_t column_id)
+/* The column's live row again with another type, or with NULL allowed. */
+#define COLUMN_AGAIN(type, nulls)                                                                  \
+    "INSERT INTO ducklake_column (column_id, begin_snapshot, end_snapshot, table_id,"              \
+    " column_order, column_name, column_type, initial_default, default_value, nulls_allowed,"      \
+    " parent_column, default_value_type, default_value_dialect)"                                   \
+    " SELECT column_id, $1, NULL, table_id, column_order, column_name, " type ", initial_default," \
+    " default_value, " nulls ", parent_column, default_value_type, default_value_dialect"          \
+    " FROM ducklake_column WHERE table_id = $2 AND column_id = $3 AND end_snapshot = $1"
+
+static const char column_as_double[] = COLUMN_AGAIN("'float64'", "nulls_allowed");
+static const char column_with_nulls[] = COLUMN_AGAIN("column_type", "true");
+
+static void replace_send(struct mp_ducklake *lake, const struct mp_dl_snapshot *snapshot,
+                         int64_t table_id, int32_t column_id, const char *again)
 {
     MP_DB_SEND(lake->db,
                "UPDATE ducklake_column SET end_snapshot = $1 WHERE table_id = $2"
                " AND column_id = $3 AND end_snapshot IS NULL",
                mp_db_int(snapshot->id), mp_db_int(table_id), mp_db_int(column_id));
-    MP_DB_SEND(lake->db,
-               "INSERT INTO ducklake_column (column_id, begin_snapshot, end_snapshot, table_id,"
-               " column_order, column_name, column_type, initial_default, default_value,"
-               " nulls_allowed, parent_column, default_value_type, default_value_dialect)"
-               " SELECT column_id, $1, NULL, table_id, column_order, column_name, 'float64',"
-               " initial_default, default_value, nulls_allowed, parent_column,"
-               " default_value_type, default_value_dialect FROM ducklake_column"
-               " WHERE table_id = $2 AND column_id = $3 AND end_snapshot = $1",
-               mp_db_int(snapshot->id), mp_db_int(table_id), mp_db_int(column_id));
+    MP_DB_SEND(lake->db, again, mp_db_int(snapshot->id), mp_db_int(table_id), mp_db_int(column_id));
 }
 
 /* The sort spec again under a new id, as the extension does when a sort column changes. */
@@ -533,7 +542,7 @@ static enum mp_code widen_columns(struct mp_ducklake *lake, const struct evolve_
             return code;
         if (!fits)
             continue;
-        widen_send(lake, snapshot, table->view.id, column->field_id);
+        replace_send(lake, snapshot, table->view.id, column->field_id, column_as_double);
         widened++;
         for (uint32_t s = 0; s < schema->sort_count; s++)
             resort = resort || schema->sort[s].field_id == column->field_id;
@@ -544,13 +553,29 @@ static enum mp_code widen_columns(struct mp_ducklake *lake, const struct evolve_
     return MP_OK;
 }
 
+static uint32_t relax_columns(struct mp_ducklake *lake, const struct evolve_context *context,
+                              const struct mp_dl_table *table, struct mp_dl_snapshot *snapshot)
+{
+    uint32_t relaxed = 0;
+
+    for (uint32_t i = 0; i < context->want->relax_count; i++) {
+        int32_t id = context->want->relax[i];
+
+        if (!wants_relaxing(mp_schema_by_id(&table->view.schema, id)))
+            continue;
+        replace_send(lake, snapshot, table->view.id, id, column_with_nulls);
+        relaxed++;
+    }
+    return relaxed;
+}
+
 static enum mp_code alter_work(struct mp_ducklake *lake, void *context_of_any, struct mp_err *err,
                                bool *ret_keep)
 {
     struct evolve_context *context = context_of_any;
     struct mp_dl_snapshot snapshot;
     struct mp_dl_table *table;
-    uint32_t added = 0, widened = 0;
+    uint32_t added = 0, widened = 0, relaxed;
     char text[64];
     enum mp_code code;
 
@@ -564,7 +589,8 @@ static enum mp_code alter_work(struct mp_ducklake *lake, void *context_of_any, s
         code = add_columns(lake, context, table, snapshot.id, err, &added);
     if (code)
         goto out;
-    *ret_keep = added || widened;
+    relaxed = relax_columns(lake, context, table, &snapshot);
+    *ret_keep = added || widened || relaxed;
     if (!*ret_keep)
         goto out;
     snapshot.schema_version++;
@@ -572,11 +598,11 @@ static enum mp_code alter_work(struct mp_ducklake *lake, void *context_of_any, s
     mp_dl_inlining_off_send(lake, table->view.id, true);
     mp_dl_counters_send(lake, &snapshot);
     snprintf(text, sizeof(text), "altered_table:%lld", (long long)table->view.id);
-    mp_dl_changes_send(
-        lake, snapshot.id, mp_str_c(text),
-        mp_str_c(mp_arena_printf(&lake->scratch, "columns added=%u widened=%u millpond=%.*s", added,
-                                 widened, MP_STR_ARG(lake->version))),
-        (struct mp_str){NULL, 0});
+    mp_dl_changes_send(lake, snapshot.id, mp_str_c(text),
+                       mp_str_c(mp_arena_printf(
+                           &lake->scratch, "columns added=%u widened=%u nullable=%u millpond=%.*s",
+                           added, widened, relaxed, MP_STR_ARG(lake->version))),
+                       (struct mp_str){NULL, 0});
     code = mp_db_sync(lake->db, err);
 out:
     mp_dl_table_free(table);
@@ -592,6 +618,9 @@ static bool nothing_to_do(const struct mp_dl_table *table, const struct mp_lake_
             return false;
     for (uint32_t i = 0; i < want->widen_count; i++)
         if (wants_widening(mp_schema_by_id(&table->view.schema, want->widen[i])))
+            return false;
+    for (uint32_t i = 0; i < want->relax_count; i++)
+        if (wants_relaxing(mp_schema_by_id(&table->view.schema, want->relax[i])))
             return false;
     return true;
 }
