@@ -34,9 +34,17 @@ static uint64_t budget_bytes(const struct mp_pipeline *p)
     return budget > BUDGET_BYTES_MIN ? budget : BUDGET_BYTES_MIN;
 }
 
+/* What the scanner's key table takes beyond what a batch may begin with. */
+static uint64_t key_bytes(const struct mp_pipeline *p)
+{
+    uint64_t bytes = mp_json_key_bytes(p->json);
+
+    return bytes > KEY_BYTES_MAX ? bytes - KEY_BYTES_MAX : 0;
+}
+
 static uint64_t held_bytes(struct mp_pipeline *p)
 {
-    return mp_segment_pool_bytes(p->pool) + mp_batch_own_bytes(p->batch);
+    return mp_segment_pool_bytes(p->pool) + mp_batch_own_bytes(p->batch) + key_bytes(p);
 }
 
 struct mp_batch *mp_ingest_batch(struct mp_pipeline *p)
@@ -356,15 +364,17 @@ static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, bool *
 /* NULL: nothing is due. */
 static const char *flush_trigger(struct mp_pipeline *p, uint64_t arrow_bytes, uint64_t now_us)
 {
-    uint64_t limit = p->options.flush_bytes;
+    uint64_t limit = p->options.flush_bytes, keys = key_bytes(p);
 
     if (!p->batch_since_us)
         return NULL;
     if (mp_batch_rows(p->batch) &&
-        (arrow_bytes >= limit || mp_batch_bytes(p->batch) >= limit + limit / 4))
+        (arrow_bytes >= limit || mp_batch_bytes(p->batch) + keys >= limit + limit / 4))
         return "size";
-    /* quarantined bytes count, though nothing else came */
+    /* quarantined bytes and names count, though nothing else came */
     if (p->quarantine && mp_batch_bytes(p->quarantine) >= limit)
+        return "size";
+    if (keys && keys >= limit)
         return "size";
     if (now_us - p->batch_since_us >= (uint64_t)p->options.flush_interval_ms * 1000)
         return "time";

@@ -393,6 +393,42 @@ static void filters_skip_and_count(void)
     world_close(&world);
 }
 
+/* Names are remembered by the scanner, not by the batch, and are memory all the same: nulls of ever
+ * new names make no column, and skipped records no row. */
+static void ever_new_names_are_flushed_by_size(void)
+{
+    static const int64_t none[] = {-1};
+    static const struct mp_str no_text[] = {MP_STR_INIT("-1")};
+    static const struct mp_filter_options nothing = {
+        {"n", 1}, .integer = true, .integers = none, .texts = no_text, .count = 1};
+    const int records = 3000, names = 40;
+
+    for (int skipped = 0; skipped < 2; skipped++) {
+        struct mp_buf record = MP_BUF_INIT(65536);
+        int64_t next[1];
+        struct mp_err err;
+
+        world_open(&world, 1, 1);
+        world.options.flush_bytes = 4 << 20;
+        world.options.flush_interval_ms = 3600000;
+        world.options.keep = skipped ? &nothing : NULL;
+        for (int i = 0; i < records; i++) {
+            mp_buf_clear(&record);
+            mp_buf_printf(&record, "{\"n\":%d", i);
+            for (int k = 0; k < names; k++)
+                mp_buf_printf(&record, ",\"%0200d\":null", i * names + k);
+            mp_buf_add_byte(&record, '}');
+            mp_fake_log_add(world.log, 0, MP_STR("k"), mp_buf_str(&record), 1);
+        }
+        CHECK_OK(run(&err), err);
+        CHECK_INT(world_check(&world, next), skipped ? 0 : records);
+        CHECK_INT(next[0], records);
+        CHECK(mp_fake_commit_count(world.catalog) >= 3); /* two by size, one at the end */
+        world_close(&world);
+        mp_buf_fini(&record);
+    }
+}
+
 static void another_keep_list_takes_the_place_of_the_first(void)
 {
     static const int64_t numbers[] = {1, 2, 5};
@@ -456,6 +492,7 @@ int main(int argc, char **argv)
         TEST(an_outage_is_ridden_out_and_ends),
         TEST(a_refused_upload_commits_nothing),
         TEST(filters_skip_and_count),
+        TEST(ever_new_names_are_flushed_by_size),
         TEST(another_keep_list_takes_the_place_of_the_first),
         TEST(keep_values_that_are_no_uuids_are_counted),
     };
