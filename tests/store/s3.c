@@ -432,6 +432,9 @@ static void s3_tries_again_what_may_pass(void)
         {.status = 502, .body = "<html>bad gateway</html>"},
         {.status = 503, .body = ERROR("SlowDown")},
         {.status = 504},
+        {.status = 507},
+        {.status = 520, .body = "error code: 520"}, /* a gateway without its store */
+        {.status = 408},
         {.status = 429},
         {.status = 400, .body = ERROR("RequestTimeout")},
         {.status = 400, .body = ERROR("SlowDown")},
@@ -532,6 +535,8 @@ static void s3_tells_refusals_at_once(void)
         {{.status = 404, .body = ERROR("NoSuchBucket")},
          "PUT s3://bucket/pre/fix/a: answered 404 NoSuchBucket: m"},
         {{.status = 400}, "PUT s3://bucket/pre/fix/a: answered 400"},
+        {{.status = 501, .body = ERROR("NotImplemented")},
+         "PUT s3://bucket/pre/fix/a: answered 501 NotImplemented: m"},
         {{.status = 403, .body = "<Error><Code>A\nB</Code><Message>\xc3\xbc</Message></Error>"},
          "PUT s3://bucket/pre/fix/a: answered 403 A?B: ??"},
         {{.status = 301,
