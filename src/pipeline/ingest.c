@@ -64,7 +64,7 @@ struct mp_batch *mp_ingest_batch(struct mp_pipeline *p)
         .name_ok = p->lake->driver->name_ok,
     };
 
-    if (mp_json_key_bytes(p->json) > KEY_BYTES_MAX) {
+    if (key_bytes(p) && !p->batch) { /* another one knows keys by their numbers */
         mp_json_keys_reset(p->json);
         mp_filter_keys_reset(p->keep ? p->keep->filter : NULL);
         mp_filter_keys_reset(p->drop);
@@ -354,6 +354,11 @@ static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, bool *
     code = wait_for(p, publish_bound, ret_rewound, err);
     if (code || *ret_rewound)
         return code;
+    if (p->batch && key_bytes(p)) { /* it is empty: all that came was skipped */
+        assert(!mp_batch_rows(p->batch));
+        mp_batch_free(p->batch);
+        p->batch = NULL;
+    }
     if (!p->batch)
         batch_new(p);
     p->batch_since_us = 0;
