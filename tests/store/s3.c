@@ -153,7 +153,7 @@ static void s3_refuses_bad_settings(void)
         {"s3://b kt/", "", "a", "s", "s3://bucket/"},
         {"s3://bkt/", "http://", "a", "s", "has no host"},
         {"s3://bkt/", "host/path", "a", "s", "is not host:port"},
-        {"s3://bkt/", "user@host", "a", "s", "is not host:port"},
+        {"s3://bkt/", "user:secret@host", "a", "s", "endpoint @host is not host:port"},
         {"s3://bkt/", "", "a", "s", "region eu west", "eu west"},
         {"s3://bkt/", "", "a", "", "access key is given and secret key is not"},
         {"s3://bkt/", "", "", "s", "secret key is given and access key is not"},
@@ -176,6 +176,7 @@ static void s3_refuses_bad_settings(void)
             MP_BAD_CONFIG);
         if (!strstr(err.text, cases[i].text))
             test_fail(__FILE__, __LINE__, "no \"%s\" in \"%s\"", cases[i].text, err.text);
+        CHECK(!strstr(err.text, "secret@"));
     }
 }
 
