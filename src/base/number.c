@@ -13,15 +13,12 @@ struct digits {
     int power; /* of the first digit's place: 1 for 1 to 9.99 */
 };
 
-/* Takes %.*e of value apart, without trailing zeros. */
-static struct digits digits_of(double value, int count)
+/* Takes "d.ddde+xx" apart, without trailing zeros. */
+static struct digits digits_of(const char *text)
 {
-    char text[40];
     struct digits digits = {.count = 0};
-    char *exponent;
+    const char *exponent = strchr(text, 'e');
 
-    snprintf(text, sizeof(text), "%.*e", count - 1, fabs(value));
-    exponent = strchr(text, 'e');
     for (const char *at = text; at < exponent; at++)
         if (*at >= '0' && *at <= '9')
             digits.text[digits.count++] = *at;
@@ -31,26 +28,47 @@ static struct digits digits_of(double value, int count)
     return digits;
 }
 
-static bool reads_back(double value, int count, bool single)
+static bool reads_back(const char *text, double value, bool single)
 {
-    char text[40];
-
-    snprintf(text, sizeof(text), "%.*e", count - 1, value);
     return single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
 }
 
+/* Makes the next larger text of as many digits; false where it would need one more. */
+static bool raise_last_digit(char *text)
+{
+    for (char *at = strchr(text, 'e'); at-- > text;) {
+        if (*at == '.')
+            continue;
+        if (*at < '9') {
+            ++*at;
+            return true;
+        }
+        *at = '0';
+    }
+    return false;
+}
+
 /* A normal number's shortest text is its correctly rounded one of 15 (6) digits without trailing
- * zeros, whenever that reads back; subnormals have fewer digits to give, so they begin at one. */
+ * zeros, whenever that reads back; subnormals have fewer digits to give, so they begin at one.
+ * Above a power of two lie twice as many reals that read back as below it, so there it may be that
+ * the nearest text, which is below, does not, and the next one does. */
 static struct digits shortest(double value, bool single)
 {
     double smallest = single ? 1.17549435e-38 : 2.2250738585072014e-308;
-    int first = single ? 6 : 15, last = single ? 9 : 17, count = first;
+    int first = single ? 6 : 15, last = single ? 9 : 17, count = first, exponent;
+    bool power_of_two = frexp(value, &exponent) == 0.5;
+    char text[40];
 
-    if (fabs(value) < smallest)
+    if (value < smallest)
         count = 1;
-    while (count < last && !reads_back(value, count, single))
-        count++;
-    return digits_of(value, count);
+    for (;; count++) {
+        snprintf(text, sizeof(text), "%.*e", count - 1, value);
+        if (count == last || reads_back(text, value, single))
+            break;
+        if (power_of_two && raise_last_digit(text) && reads_back(text, value, single))
+            break;
+    }
+    return digits_of(text);
 }
 
 static size_t number_text(double value, bool single, char ret[MP_NUMBER_TEXT])
@@ -67,7 +85,7 @@ static size_t number_text(double value, bool single, char ret[MP_NUMBER_TEXT])
         *at++ = '-';
     if (value == 0)
         return (size_t)(at - ret) + (size_t)snprintf(at, 4, "0.0");
-    digits = shortest(value, single);
+    digits = shortest(fabs(value), single);
     if (digits.power > 16 || digits.power < -3) { /* 1e16 has power 17, 1e-5 has -4 */
         *at++ = digits.text[0];
         if (digits.count > 1)

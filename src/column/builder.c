@@ -396,6 +396,7 @@ void mp_builder_to_int(struct mp_batch *batch, struct mp_builder *builder)
             memcpy(&field.f64, place, 8);
             rescued = waiting(batch, builder, &at);
             assert(rescued && rescued->row == walk.row);
+            field.text = rescued->text;
             if (mp_cast_fixed(&field, builder->type, false, &value) != MP_CAST_OK) {
                 rescued->waits = 0;
                 builder->refused++;

@@ -85,11 +85,8 @@ static bool whole_number(const struct mp_json_field *field, bool pinned, mp_int1
         return integer_of_text(field->text, false, ret);
     case MP_JSON_STRING:
         return integer_of_text(field->text, pinned, ret);
-    case MP_JSON_DOUBLE:
-        if (field->f64 != trunc(field->f64) || fabs(field->f64) >= 0x1p126)
-            return false;
-        *ret = (mp_int128)field->f64;
-        return true;
+    case MP_JSON_DOUBLE: /* its digits: as a double 9007199254740993.0 is another, 1e-400 is 0 */
+        return field->f64 == trunc(field->f64) && mp_decimal_of_text(field->text, 38, 0, ret);
     default:
         return false;
     }
@@ -129,22 +126,19 @@ static bool number_of_text(struct mp_str text, double *ret)
     return true;
 }
 
-static bool only_digits(struct mp_str text)
+/* Whether a text that was read as the double is an integer that it is not. */
+static bool integer_is_rounded(struct mp_str text, double value)
 {
-    size_t at = text.size && text.data[0] == '-';
-
-    for (; at < text.size; at++)
-        if (text.data[at] < '0' || text.data[at] > '9')
-            return false;
-    return text.size > 0;
-}
-
-static bool integer_is_double(struct mp_str digits, double value)
-{
+    bool sign = text.size && (text.data[0] == '-' || text.data[0] == '+');
     mp_int128 exact;
 
-    return fabs(value) < 0x1p126 && integer_of_text(digits, false, &exact) &&
-           (mp_int128)value == exact;
+    for (size_t at = sign; at < text.size; at++)
+        if (text.data[at] < '0' || text.data[at] > '9')
+            return false;
+    if (sign && text.data[0] == '+')
+        text = mp_str_n(text.data + 1, text.size - 1);
+    return fabs(value) >= 0x1p126 || !integer_of_text(text, false, &exact) ||
+           (mp_int128)value != exact;
 }
 
 static enum mp_cast cast_double(const struct mp_json_field *field, struct mp_type type, bool pinned,
@@ -171,7 +165,7 @@ static enum mp_cast cast_double(const struct mp_json_field *field, struct mp_typ
     case MP_JSON_STRING:
         if (!number_of_text(field->text, &value))
             return MP_CAST_REFUSED;
-        if (only_digits(field->text) && !integer_is_double(field->text, value))
+        if (integer_is_rounded(field->text, value))
             cast = MP_CAST_ROUNDED;
         break;
     default:
@@ -231,6 +225,7 @@ static enum mp_cast cast_bool(const struct mp_json_field *field, struct mp_type 
                  {MP_STR_INIT("0"), false}};
     double number = field->kind == MP_JSON_INT ? (double)field->i64 : field->f64;
     bool value = false, known = false;
+    mp_int128 whole;
 
     (void)type;
     if (field->kind == MP_JSON_TRUE || field->kind == MP_JSON_FALSE) {
@@ -238,7 +233,7 @@ static enum mp_cast cast_bool(const struct mp_json_field *field, struct mp_type 
         known = true;
     } else if (field->kind == MP_JSON_INT || field->kind == MP_JSON_DOUBLE) {
         value = number != 0;
-        known = pinned || number == 0 || number == 1;
+        known = pinned || (whole_number(field, false, &whole) && (whole == 0 || whole == 1));
     } else if (field->kind == MP_JSON_BIGINT) {
         value = known = pinned;
     } else if (field->kind == MP_JSON_STRING) {
@@ -254,13 +249,13 @@ static enum mp_cast cast_bool(const struct mp_json_field *field, struct mp_type 
 bool mp_decimal_of_text(struct mp_str text, unsigned precision, unsigned scale, mp_int128 *ret)
 {
     bool negative = text.size && text.data[0] == '-', point = false, any = false;
-    int64_t power = 0; /* of the last digit taken, before the exponent */
-    mp_int128 value = 0, limit = 1;
+    int64_t power = 0;              /* of the last digit taken, before the exponent */
+    mp_int128 value = 0, tenth = 1; /* a value below it has room for one digit more */
     size_t at = negative;
-    int dropped_zeros = 0;
+    int64_t dropped_zeros = 0;
 
-    for (unsigned i = 0; i < precision; i++)
-        limit *= 10;
+    for (unsigned i = 1; i < precision; i++)
+        tenth *= 10;
     for (; at < text.size; at++) {
         unsigned digit = (unsigned)(unsigned char)text.data[at] - '0';
 
@@ -270,29 +265,29 @@ bool mp_decimal_of_text(struct mp_str text, unsigned precision, unsigned scale, 
             break;
         } else {
             any = true;
+            power -= point;
             /* zeros at the end wait until a digit follows, so that 1.000... fits */
             if (digit == 0 && value) {
                 dropped_zeros++;
-            } else {
-                for (; dropped_zeros && value < limit; dropped_zeros--)
-                    value *= 10;
-                value = value < limit ? value * 10 + digit : limit;
-                dropped_zeros = 0;
+                continue;
             }
-            power -= point;
-            if (value >= limit)
+            for (; dropped_zeros && value < tenth; dropped_zeros--)
+                value *= 10;
+            if (dropped_zeros || value >= tenth)
                 return false;
+            value = value * 10 + digit;
         }
     }
     power += dropped_zeros;
     if (any && at < text.size && (text.data[at] | 32) == 'e') {
+        const int64_t most = 1000000000000000; /* beyond any text's digits */
         int64_t exponent = 0;
         bool minus = at + 1 < text.size && text.data[at + 1] == '-';
 
         at += 1 + (at + 1 < text.size && (minus || text.data[at + 1] == '+'));
         any = at < text.size;
         for (; at < text.size && text.data[at] >= '0' && text.data[at] <= '9'; at++)
-            exponent = exponent < 100000 ? exponent * 10 + (text.data[at] - '0') : exponent;
+            exponent = exponent < most ? exponent * 10 + (text.data[at] - '0') : exponent;
         power += minus ? -exponent : exponent;
     }
     if (!any || at < text.size)
@@ -300,11 +295,11 @@ bool mp_decimal_of_text(struct mp_str text, unsigned precision, unsigned scale, 
     power += scale;
     if (value == 0)
         power = 0;
-    for (; power > 0 && value < limit; power--)
+    for (; power > 0 && value < tenth; power--)
         value *= 10;
     for (; power < 0 && value % 10 == 0; power++)
         value /= 10;
-    if (power != 0 || value >= limit)
+    if (power != 0)
         return false;
     *ret = negative ? -value : value;
     return true;
@@ -352,7 +347,7 @@ static enum mp_cast cast_time(const struct mp_json_field *field, struct mp_type 
 }
 
 /* TIMESTAMP and TIMESTAMPTZ cut text to microseconds and take integers as microseconds; the other
- * units take text that they hold exactly (nanoseconds: cut there). */
+ * units take text that they hold exactly. */
 static enum mp_cast cast_timestamp(const struct mp_json_field *field, struct mp_type type,
                                    bool pinned, void *ret)
 {
@@ -368,6 +363,8 @@ static enum mp_cast cast_timestamp(const struct mp_json_field *field, struct mp_
     } else if (field->kind != MP_JSON_STRING || !mp_timestamp_of_text(field->text, &at)) {
         return MP_CAST_REFUSED;
     }
+    if (at.finer && !micros)
+        return MP_CAST_REFUSED;
     value = at.us;
     if ((type.id == MP_TYPE_TIMESTAMP_S || type.id == MP_TYPE_TIMESTAMP_S_MS) &&
         (at.us % 1000000 || at.below_ns))

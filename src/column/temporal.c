@@ -46,13 +46,18 @@ static bool take_date(struct mp_str *text, int64_t *ret_days)
 }
 
 /* Nine digits at most count; what is behind them is cut but must be digits. */
-static bool take_fraction(struct mp_str *text, unsigned *ret_ns)
+static bool take_fraction(struct mp_str *text, unsigned *ret_ns, bool *ret_finer)
 {
     unsigned ns = 0, digits = 0, digit;
 
-    while (take_digits(text, 1, &digit))
-        if (digits++ < 9)
+    while (take_digits(text, 1, &digit)) {
+        if (digits < 9) {
             ns = ns * 10 + digit;
+            digits++;
+        } else if (digit) {
+            *ret_finer = true;
+        }
+    }
     if (digits == 0)
         return false;
     for (; digits < 9; digits++)
@@ -62,7 +67,7 @@ static bool take_fraction(struct mp_str *text, unsigned *ret_ns)
 }
 
 /* HH[:MM[:SS[.f]]] in nanoseconds of the day. */
-static bool take_clock(struct mp_str *text, int64_t *ret_ns)
+static bool take_clock(struct mp_str *text, int64_t *ret_ns, bool *ret_finer)
 {
     unsigned hour, minute = 0, second = 0, ns = 0;
 
@@ -74,7 +79,7 @@ static bool take_clock(struct mp_str *text, int64_t *ret_ns)
         if (take_byte(text, ':')) {
             if (!take_digits(text, 2, &second))
                 return false;
-            if (take_byte(text, '.') && !take_fraction(text, &ns))
+            if (take_byte(text, '.') && !take_fraction(text, &ns, ret_finer))
                 return false;
         }
     }
@@ -110,19 +115,20 @@ static bool take_zone(struct mp_str *text, int64_t *ret_seconds)
 bool mp_timestamp_of_text(struct mp_str text, struct mp_timestamp *ret)
 {
     int64_t days, ns = 0, zone = 0, us;
+    bool finer = false;
 
     if (!take_date(&text, &days))
         return false;
     if (text.size) {
         if (!take_byte(&text, 'T') && !take_byte(&text, ' '))
             return false;
-        if (!take_clock(&text, &ns) || !take_zone(&text, &zone))
+        if (!take_clock(&text, &ns, &finer) || !take_zone(&text, &zone))
             return false;
     }
     us = days * MP_DAY_US + ns / 1000 - zone * 1000000;
     if (text.size || us < MP_TIMESTAMP_US_MIN || us > MP_TIMESTAMP_US_MAX)
         return false;
-    *ret = (struct mp_timestamp){.us = us, .below_ns = (uint32_t)(ns % 1000)};
+    *ret = (struct mp_timestamp){.us = us, .below_ns = (uint32_t)(ns % 1000), .finer = finer};
     return true;
 }
 
@@ -138,9 +144,10 @@ bool mp_date_of_text(struct mp_str text, int32_t *ret)
 
 bool mp_time_of_text(struct mp_str text, int64_t *ret)
 {
+    bool finer = false;
     int64_t ns;
 
-    if (text.size < 5 || !take_clock(&text, &ns) || text.size || ns % 1000)
+    if (text.size < 5 || !take_clock(&text, &ns, &finer) || text.size || ns % 1000 || finer)
         return false;
     *ret = ns / 1000;
     return true;

@@ -16,6 +16,7 @@
 struct mp_timestamp {
     int64_t us;        /* microseconds since 1970-01-01 UTC, cut */
     uint32_t below_ns; /* nanoseconds behind the microsecond, cut: 0 to 999 */
+    bool finer;        /* what was cut there is not 0 */
 };
 
 /* False: not a timestamp, or out of range once its zone is taken off. */

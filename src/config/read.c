@@ -18,23 +18,48 @@ struct mp_str mp_env_find(char *const *environment, const char *name)
     return (struct mp_str){NULL, 0};
 }
 
-/* An address may hold "user:password@"; a catalog that is a file has no secret. */
-static struct mp_str without_sign_in(struct mp_arena *arena, struct mp_str value)
+/* Whether what stands in place of a host has a ':' that begins no port: then it is a user's name
+ * and the beginning of a password. */
+static bool is_sign_in(struct mp_str host)
+{
+    const char *colon = memchr(host.data, ':', host.size);
+    const char *end = host.data + host.size;
+
+    if (!colon || *host.data == '[')
+        return false;
+    while (++colon < end && *colon >= '0' && *colon <= '9')
+        ;
+    return colon < end;
+}
+
+/* An address may hold "user:password@", with a scheme in front of it or without, and a '/' in the
+ * password; what stands behind '?' may be a key. A catalog that is a file has no secret. */
+static struct mp_str without_secrets(struct mp_arena *arena, struct mp_str value)
 {
     size_t begin = 0, end, at = 0;
+    const char *query = NULL;
 
+    if (!value.size)
+        return value;
     for (size_t i = 0; i + 2 < value.size && !begin; i++)
         if (memcmp(value.data + i, "://", 3) == 0)
             begin = i + 3;
-    if (!begin)
-        return value;
     for (end = begin; end < value.size && !strchr("/?#", value.data[end]); end++)
         if (value.data[end] == '@')
             at = end;
-    if (!at)
-        return value;
-    return mp_str_c(mp_arena_printf(arena, "%.*s(hidden)%.*s", (int)begin, value.data,
-                                    (int)(value.size - at), value.data + at));
+    at = begin ? at : 0; /* without a scheme an '@' alone says nothing */
+    if (!at && is_sign_in(mp_str_n(value.data + begin, end - begin)))
+        for (size_t i = begin; i < value.size; i++)
+            at = value.data[i] == '@' ? i : at;
+    if (at)
+        value = mp_str_c(mp_arena_printf(arena, "%.*s(hidden)%.*s", (int)begin, value.data,
+                                         (int)(value.size - at), value.data + at));
+    if (begin)
+        query = memchr(value.data, '?', value.size);
+    if (query)
+        value = mp_str_c(
+            mp_arena_printf(arena, "%.*s?(hidden)", (int)(query - value.data), value.data));
+    return value;
 }
 
 const char *mp_setting_shown(struct mp_arena *arena, enum mp_setting_id id, struct mp_str value)
@@ -46,7 +71,7 @@ const char *mp_setting_shown(struct mp_arena *arena, enum mp_setting_id id, stru
         ; /* a path: no secret */
     else if (mp_settings[id].flags & MP_FLAG_SECRET)
         return value.size ? "(hidden)" : "";
-    value = without_sign_in(arena, value);
+    value = without_secrets(arena, value);
     text = place = mp_arena_take(arena, 4 * SHOWN_MAX + 8);
     for (size_t i = 0; i < value.size && i < SHOWN_MAX; i++) {
         unsigned char c = (unsigned char)value.data[i];

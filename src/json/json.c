@@ -9,7 +9,8 @@
 
 #define FIELDS_FIRST 64u
 /* Room for a record of Kafka's default limit stays for good; it is some 10 MiB. */
-#define ROOM_KEPT ((size_t)3 << 19)
+#define ROOM_KEPT   ((size_t)3 << 19)
+#define FIELDS_KEPT ((uint32_t)1 << 17)
 
 static struct mp_json *new_with(mp_json_index_fn *fill_index, const char *isa)
 {
@@ -82,6 +83,11 @@ void mp_json_make_room(struct mp_json *json, size_t bytes)
 
     if (bytes <= json->room_bytes && !outsized)
         return;
+    if (outsized && json->field_capacity > FIELDS_KEPT) {
+        json->field_capacity = FIELDS_FIRST;
+        mp_free(json->fields);
+        json->fields = mp_alloc_array(json->field_capacity, sizeof(*json->fields));
+    }
     if (bytes <= ROOM_KEPT) /* records a bit larger than this one come soon */
         bytes = bytes + bytes / 2 < ROOM_KEPT ? bytes + bytes / 2 : ROOM_KEPT;
     entries = bytes / 2 + MP_JSON_INDEX_SLACK;

@@ -34,9 +34,17 @@ static uint64_t budget_bytes(const struct mp_pipeline *p)
     return budget > BUDGET_BYTES_MIN ? budget : BUDGET_BYTES_MIN;
 }
 
+/* What the scanner's key table takes beyond what a batch may begin with. */
+static uint64_t key_bytes(const struct mp_pipeline *p)
+{
+    uint64_t bytes = mp_json_key_bytes(p->json);
+
+    return bytes > KEY_BYTES_MAX ? bytes - KEY_BYTES_MAX : 0;
+}
+
 static uint64_t held_bytes(struct mp_pipeline *p)
 {
-    return mp_segment_pool_bytes(p->pool) + mp_batch_own_bytes(p->batch);
+    return mp_segment_pool_bytes(p->pool) + mp_batch_own_bytes(p->batch) + key_bytes(p);
 }
 
 struct mp_batch *mp_ingest_batch(struct mp_pipeline *p)
@@ -56,7 +64,7 @@ struct mp_batch *mp_ingest_batch(struct mp_pipeline *p)
         .name_ok = p->lake->driver->name_ok,
     };
 
-    if (mp_json_key_bytes(p->json) > KEY_BYTES_MAX) {
+    if (key_bytes(p) && !p->batch) { /* another one knows keys by their numbers */
         mp_json_keys_reset(p->json);
         mp_filter_keys_reset(p->keep ? p->keep->filter : NULL);
         mp_filter_keys_reset(p->drop);
@@ -346,6 +354,11 @@ static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, bool *
     code = wait_for(p, publish_bound, ret_rewound, err);
     if (code || *ret_rewound)
         return code;
+    if (p->batch && key_bytes(p)) { /* it is empty: all that came was skipped */
+        assert(!mp_batch_rows(p->batch));
+        mp_batch_free(p->batch);
+        p->batch = NULL;
+    }
     if (!p->batch)
         batch_new(p);
     p->batch_since_us = 0;
@@ -356,15 +369,17 @@ static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, bool *
 /* NULL: nothing is due. */
 static const char *flush_trigger(struct mp_pipeline *p, uint64_t arrow_bytes, uint64_t now_us)
 {
-    uint64_t limit = p->options.flush_bytes;
+    uint64_t limit = p->options.flush_bytes, keys = key_bytes(p);
 
     if (!p->batch_since_us)
         return NULL;
     if (mp_batch_rows(p->batch) &&
-        (arrow_bytes >= limit || mp_batch_bytes(p->batch) >= limit + limit / 4))
+        (arrow_bytes >= limit || mp_batch_bytes(p->batch) + keys >= limit + limit / 4))
         return "size";
-    /* quarantined bytes count, though nothing else came */
+    /* quarantined bytes and names count, though nothing else came */
     if (p->quarantine && mp_batch_bytes(p->quarantine) >= limit)
+        return "size";
+    if (keys && keys >= limit)
         return "size";
     if (now_us - p->batch_since_us >= (uint64_t)p->options.flush_interval_ms * 1000)
         return "time";

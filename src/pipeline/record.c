@@ -1,4 +1,5 @@
 /* pipeline/record.c - the fate of one record: a row, skipped, or quarantined. */
+#include "column/temporal.h"
 #include "pipeline/pipeline_priv.h"
 
 #include <inttypes.h>
@@ -49,7 +50,7 @@ static struct mp_batch *quarantine_new(struct mp_pipeline *p)
 static void quarantine(struct mp_pipeline *p, struct mp_part *part, const struct mp_record *record,
                        const char *reason, size_t at)
 {
-    int64_t us = record->timestamp_ms * 1000;
+    int64_t us;
 
     part->quarantined++;
     mp_metric_add(p->world.metrics, MP_M_RECORDS_QUARANTINED, reason, 1);
@@ -62,8 +63,10 @@ static void quarantine(struct mp_pipeline *p, struct mp_part *part, const struct
     mp_batch_set_text(p->quarantine, MP_Q_TOPIC, p->options.topic);
     mp_batch_set(p->quarantine, MP_Q_PARTITION, &record->partition);
     mp_batch_set(p->quarantine, MP_Q_OFFSET, &record->offset);
-    if (record->timestamp_ms >= 0)
+    if (record->timestamp_ms >= 0 && record->timestamp_ms <= MP_TIMESTAMP_US_MAX / 1000) {
+        us = record->timestamp_ms * 1000; /* it is the sender's, and may be anything */
         mp_batch_set(p->quarantine, MP_Q_TIMESTAMP, &us);
+    }
     mp_batch_set_text(p->quarantine, MP_Q_REASON, mp_str_c(reason));
     if (record->has_key)
         mp_batch_set_text(p->quarantine, MP_Q_KEY, record->key);

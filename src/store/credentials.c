@@ -517,6 +517,7 @@ static enum mp_code instance_fetch(struct mp_credentials *c, struct mp_aws_keys 
         c->environment.metadata_endpoint ? c->environment.metadata_endpoint : METADATA_HOST;
     int host_size = (int)strlen(host);
     char url[2048], token[512];
+    const char *role;
     struct mp_http_call call = {
         .url = url, .header_count = 1, .direct = true, .total_ms_max = METADATA_MS_MAX};
     enum mp_code code;
@@ -540,8 +541,9 @@ static enum mp_code instance_fetch(struct mp_credentials *c, struct mp_aws_keys 
     code = ask(c, &call, err);
     if (code)
         goto out;
+    role = mp_buf_c(&call.body);
     snprintf(url, sizeof(url), "%.*s" METADATA_ROLES "%.*s", host_size, host,
-             (int)strcspn(mp_buf_c(&call.body), "\r\n"), call.body.data);
+             (int)strcspn(role, "\r\n"), role);
     code = ask(c, &call, err);
     if (!code)
         code = parse_json(mp_buf_str(&call.body), ret, err);

@@ -379,6 +379,14 @@ static struct mp_str without_default_port(struct mp_str host, bool tls)
     return host;
 }
 
+/* For an error text: "user:password@" is not shown. */
+static struct mp_str behind_sign_in(struct mp_str host)
+{
+    const char *at = memrchr(host.data, '@', host.size);
+
+    return at ? skip(host, (size_t)(at - host.data)) : host;
+}
+
 static enum mp_code set_endpoint(struct mp_s3 *s3, const struct mp_store_s3_options *options,
                                  struct mp_err *err)
 {
@@ -397,7 +405,7 @@ static enum mp_code set_endpoint(struct mp_s3 *s3, const struct mp_store_s3_opti
     for (size_t i = 0; i < host.size; i++)
         if (host.data[i] <= ' ' || host.data[i] > '~' || strchr("/?#@\\", host.data[i]))
             return mp_err_set(err, MP_BAD_CONFIG, "endpoint %.*s is not host:port",
-                              MP_STR_ARG(host));
+                              MP_STR_ARG(behind_sign_in(host)));
     if (host.size > HOST_MAX)
         return mp_err_set(err, MP_BAD_CONFIG, "endpoint has %zu bytes, %d at most", host.size,
                           HOST_MAX);

@@ -1,7 +1,7 @@
 /* store/s3_request.c - one request to S3 until it is done, and many of them at once.
  *
- * What an attempt came to is judged in one place (judge), from three tables: outcomes of the HTTP
- * client, status codes, and error codes of S3. A judgement is one of:
+ * What an attempt came to is judged in one place (judge), by the outcome of the HTTP client, the
+ * error code of S3, and the status code. A judgement is one of:
  *
  *     good       done
  *     wait       again after a while: exponential, full jitter, not before Retry-After
@@ -167,15 +167,14 @@ static enum verdict verdict_of_s3_code(const char *s3_code, unsigned status)
         {"InvalidToken", EXPIRED},
         {"InvalidAccessKeyId", EXPIRED}, /* keys that were replaced, and the old ones deleted */
     };
-    static const unsigned passing[] = {429, 500, 502, 503, 504};
 
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
         if (strcmp(s3_code, table[i].s3_code) == 0)
             return table[i].verdict;
-    for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++)
-        if (status == passing[i])
-            return WAIT;
-    return REFUSED;
+    if (status == 501 || status == 505)
+        return REFUSED; /* what the server does not know it will not learn meanwhile */
+    /* 408, 520 and the like are said by gateways in front of a store */
+    return status == 408 || status == 429 || (status >= 500 && status < 600) ? WAIT : REFUSED;
 }
 
 static enum mp_code code_of(enum verdict verdict, const struct mp_s3_op *op)

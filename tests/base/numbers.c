@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Expected texts are Python's repr of the same doubles. */
+/* Expected texts are Python's repr of the same doubles, and DuckDB's of floats. */
 static void double_text_is_shortest_and_reads_back(void)
 {
     static const struct {
@@ -34,6 +34,12 @@ static void double_text_is_shortest_and_reads_back(void)
         {2.0 / 3.0, "0.6666666666666666"},
         {9007199254740993.0, "9007199254740992.0"},
         {-123.456, "-123.456"},
+        /* powers of two whose nearest text of 16 digits is another double's */
+        {0x1p-1017, "7.120236347223045e-307"},
+        {0x1p-1007, "7.291122019556398e-304"},
+        {-0x1p-957, "-8.209073602596753e-289"},
+        {0x1p-44, "5.684341886080802e-14"},
+        {0x1p89, "6.189700196426902e+26"},
         {INFINITY, "inf"},
         {-INFINITY, "-inf"},
     };
@@ -54,6 +60,8 @@ static void float_text_is_of_the_float(void)
     CHECK_STR(mp_str_n(text, mp_float_text(0.1f, text)), MP_STR("0.1"));
     CHECK_STR(mp_str_n(text, mp_float_text(16777216.0f, text)), MP_STR("16777216.0"));
     CHECK_STR(mp_str_n(text, mp_float_text(1e-45f, text)), MP_STR("1e-45"));
+    CHECK_STR(mp_str_n(text, mp_float_text(0x1p-96f, text)), MP_STR("1.2621775e-29"));
+    CHECK_STR(mp_str_n(text, mp_float_text(-0x1p87f, text)), MP_STR("-1.5474251e+26"));
     CHECK_STR(mp_str_n(text, mp_float_text(3.4028235e38f, text)), MP_STR("3.4028235e+38"));
 }
 

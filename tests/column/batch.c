@@ -201,6 +201,22 @@ static void integers_between_doubles_are_rounded_and_rescued(void)
     lines_close(&lines);
 }
 
+static void integers_in_texts_are_rounded_and_rescued_too(void)
+{
+    lines_open(&lines);
+    lines_live(&lines, "v", MP_TYPE(DOUBLE));
+    lines_add(&lines, "{\"v\":\"9007199254740993\"}");
+    lines_add(&lines, "{\"v\":\"-9007199254740993\"}");
+    lines_add(&lines, "{\"v\":\"+9007199254740993\"}");
+    lines_add(&lines, "{\"v\":\"+9007199254740992\"}");
+    lines_seal(&lines, true);
+    VALUES("v", "9007199254740992.0|-9007199254740992.0|9007199254740992.0|9007199254740992.0");
+    VALUES("_rescued_data", "{\"v\":\"9007199254740993\"}|{\"v\":\"-9007199254740993\"}|"
+                            "{\"v\":\"+9007199254740993\"}|~");
+    CHECK_INT(mp_batch_rescued(lines.batch, MP_RESCUE_ROUNDED), 3);
+    lines_close(&lines);
+}
+
 static void live_bigint_is_widened_or_rescues_fractions(void)
 {
     static const char *const records[] = {"{\"v\":1}",     "{\"v\":2.50}",  "{\"v\":3.0}",
@@ -233,9 +249,11 @@ static void where_nothing_widens_whole_fractions_are_stored(void)
     lines_live(&lines, "v", MP_TYPE(INT64));
     lines_add(&lines, "{\"v\":3.0}");
     lines_add(&lines, "{\"v\":3.5}");
+    lines_add(&lines, "{\"v\":9007199254740993.0}");
+    lines_add(&lines, "{\"v\":1e-400}");
     lines_seal(&lines, true);
-    VALUES("v", "3|~");
-    VALUES("_rescued_data", "~|{\"v\":3.5}");
+    VALUES("v", "3|~|9007199254740993|~");
+    VALUES("_rescued_data", "~|{\"v\":3.5}|~|{\"v\":1e-400}");
     lines_close(&lines);
 }
 
@@ -458,6 +476,12 @@ static void live_types_take_what_they_hold_exactly(void)
         {{.id = MP_TYPE_INT64}, "\"+3\"", "~"},
         {{.id = MP_TYPE_INT64}, "\"1.5\"", "~"},
         {{.id = MP_TYPE_INT64}, "\"\"", "~"},
+        {{.id = MP_TYPE_INT64}, "9007199254740993.0", "9007199254740993"},
+        {{.id = MP_TYPE_INT64}, "922337203685477580700e-2", "9223372036854775807"},
+        {{.id = MP_TYPE_INT64}, "9223372036854775807.5", "~"},
+        {{.id = MP_TYPE_INT64}, "0.99999999999999999999", "~"},
+        {{.id = MP_TYPE_INT64}, "1e-400", "~"},
+        {{.id = MP_TYPE_INT64}, "0e-400", "0"},
         {{.id = MP_TYPE_UINT8}, "-1", "~"},
         {{.id = MP_TYPE_UINT16}, "65535", "65535"},
         {{.id = MP_TYPE_UINT32}, "4294967295", "4294967295"},
@@ -469,6 +493,8 @@ static void live_types_take_what_they_hold_exactly(void)
         {{.id = MP_TYPE_UINT64}, "18446744073709551616", "~"},
         {{.id = MP_TYPE_INT128}, "9223372036854775808", "9223372036854775808"},
         {{.id = MP_TYPE_INT128}, "9007199254740993", "~"},
+        {{.id = MP_TYPE_INT128}, "1e22", "10000000000000000000000"},
+        {{.id = MP_TYPE_INT128}, "1e23", "~"},
         {{.id = MP_TYPE_FLOAT}, "0.1", "0.1"},
         {{.id = MP_TYPE_FLOAT}, "0.10000000149011612", "0.1"},
         {{.id = MP_TYPE_FLOAT}, "0.123456789012", "~"},
@@ -493,12 +519,35 @@ static void live_types_take_what_they_hold_exactly(void)
         {{.id = MP_TYPE_DECIMAL, .precision = 38, .scale = 0},
          "99999999999999999999999999999999999999",
          "99999999999999999999999999999999999999"},
+        {{.id = MP_TYPE_DECIMAL, .precision = 38, .scale = 0},
+         "-99999999999999999999999999999999999999.000e0",
+         "-99999999999999999999999999999999999999"},
+        {{.id = MP_TYPE_DECIMAL, .precision = 38, .scale = 0},
+         "100000000000000000000000000000000000000",
+         "~"},
+        {{.id = MP_TYPE_DECIMAL, .precision = 38, .scale = 0},
+         "400000000000000000000000000000000000000",
+         "~"},
+        {{.id = MP_TYPE_DECIMAL, .precision = 38, .scale = 0},
+         "900000000000000000000000000000000000001",
+         "~"},
+        {{.id = MP_TYPE_DECIMAL, .precision = 38, .scale = 0},
+         "\"-999999999999999999999999999999999999999\"",
+         "~"},
+        {{.id = MP_TYPE_DECIMAL, .precision = 38, .scale = 0}, "95e37", "~"},
+        {{.id = MP_TYPE_DECIMAL, .precision = 38, .scale = 1}, "9e37", "~"},
+        {{.id = MP_TYPE_DECIMAL, .precision = 38, .scale = 38},
+         "1e-38",
+         "0.00000000000000000000000000000000000001"},
         {{.id = MP_TYPE_DECIMAL, .precision = 38, .scale = 2},
          "-12345678901234567890.5",
          "-12345678901234567890.50"},
         {{.id = MP_TYPE_BOOL}, "1", "true"},
         {{.id = MP_TYPE_BOOL}, "0", "false"},
         {{.id = MP_TYPE_BOOL}, "2", "~"},
+        {{.id = MP_TYPE_BOOL}, "1.0", "true"},
+        {{.id = MP_TYPE_BOOL}, "1e-400", "~"},
+        {{.id = MP_TYPE_BOOL}, "0.99999999999999999999", "~"},
         {{.id = MP_TYPE_BOOL}, "\"False\"", "false"},
         {{.id = MP_TYPE_BOOL}, "\"yes\"", "~"},
         {{.id = MP_TYPE_DATE}, "\"2024-02-29\"", "2024-02-29"},
@@ -518,6 +567,16 @@ static void live_types_take_what_they_hold_exactly(void)
          "\"2024-01-05 10:11:12.123456789\"",
          "2024-01-05 10:11:12.123456789"},
         {{.id = MP_TYPE_TIMESTAMP_NS}, "\"2400-01-01\"", "~"},
+        {{.id = MP_TYPE_TIMESTAMP_NS},
+         "\"2024-01-05 10:11:12.12345678900\"",
+         "2024-01-05 10:11:12.123456789"},
+        {{.id = MP_TYPE_TIMESTAMP_NS}, "\"2024-01-05 10:11:12.1234567891\"", "~"},
+        {{.id = MP_TYPE_TIMESTAMP_S}, "\"2024-01-05 10:11:12.0000000001\"", "~"},
+        {{.id = MP_TYPE_TIMESTAMP_MS}, "\"2024-01-05 10:11:12.12000000001\"", "~"},
+        {{.id = MP_TYPE_TIMESTAMP},
+         "\"2024-01-05 10:11:12.1234567891\"",
+         "2024-01-05 10:11:12.123456"},
+        {{.id = MP_TYPE_TIME}, "\"10:11:12.1234560001\"", "~"},
         {{.id = MP_TYPE_TIMESTAMP}, "\"2026-03-31T03:17:37+05:30\"", "2026-03-30 21:47:37"},
         {{.id = MP_TYPE_UUID},
          "\"F79C3E09-677C-4BBD-A479-3F349CB785E7\"",
@@ -885,6 +944,7 @@ int main(int argc, char **argv)
         TEST(one_key_many_types_in_one_flush),
         TEST(one_key_many_types_one_per_flush),
         TEST(integers_between_doubles_are_rounded_and_rescued),
+        TEST(integers_in_texts_are_rounded_and_rescued_too),
         TEST(live_bigint_is_widened_or_rescues_fractions),
         TEST(where_nothing_widens_whole_fractions_are_stored),
         TEST(spellings_of_one_column_fold),

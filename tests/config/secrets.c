@@ -2,6 +2,8 @@
  * config`, not in a warning, not in an error, whatever else is wrong. */
 #include "config_test.h"
 
+#include "config/config_priv.h"
+
 #include <stdio.h>
 
 /* One word stands in all of them, so that one search finds any leak. */
@@ -15,7 +17,7 @@ static const char *const secrets[] = {
     "HOGLAKE_S3_SECRET_KEY=" WORD "c",
     "MILLPOND_FILTER_KEEP_FIELD_NAME=team_id",
     "MILLPOND_FILTER_VALUES=1",
-    "MILLPOND_INCLUDE_VALUES_URL=https://user:" WORD "d@flags/values?x=1",
+    "MILLPOND_INCLUDE_VALUES_URL=https://user:" WORD "d@flags/values?key=" WORD,
     "MILLPOND_INCLUDE_VALUES_AUTH_HEADER_NAME=X-Token",
     "MILLPOND_INCLUDE_VALUES_AUTH_TOKEN=" WORD "e",
     "POSTHOG_PROJECT_TOKEN=" WORD "f",
@@ -67,7 +69,7 @@ static void table_of_a_good_configuration_hides_them(void)
     check_page(texts, config);
     mp_config_print((char *const *)(uintptr_t)texts, config, &page);
     CHECK_HAS(mp_buf_c(&page), "DUCKLAKE_RDS_PASSWORD = (hidden)");
-    CHECK_HAS(mp_buf_c(&page), "https://(hidden)@flags/values");
+    CHECK_HAS(mp_buf_c(&page), "https://(hidden)@flags/values?(hidden)");
     CHECK_HAS(mp_buf_c(&page), "security.protocol = SASL_SSL");
     CHECK_HAS(mp_buf_c(&page), "sasl.password = (hidden)");
     CHECK_HAS(mp_buf_c(&page), "GROUP_ID = millpond-events-events");
@@ -98,6 +100,10 @@ static void errors_about_a_secret_do_not_show_it(void)
         {"POSTHOG_PROJECT_TOKEN=" WORD "\xff", NULL},
         {"POSTHOG_PROJECT_TOKEN=" WORD "\n", NULL},
         {"MILLPOND_INCLUDE_VALUES_URL=ftp://u:" WORD "@h", NULL},
+        {"MILLPOND_INCLUDE_VALUES_URL=ftp://u:" WORD "/" WORD "@h/p", NULL},
+        {"MILLPOND_INCLUDE_VALUES_URL=u:" WORD "@h/p", NULL},
+        {"MILLPOND_INCLUDE_VALUES_URL=ftp://h/p?key=" WORD, NULL},
+        {"DUCKDB_S3_ENDPOINT=u:" WORD "@h!", NULL},
     };
     const char *texts[SECRETS + MORE];
 
@@ -120,6 +126,25 @@ static void warnings_do_not_show_them(void)
     CHECK(!warned(config, WORD));
     CHECK(warned(config, "DUCKLAKE_RDS_PASSWORD"));
     check_page(texts, config);
+}
+
+static void what_holds_no_secret_is_shown(void)
+{
+    static const char *const plain[] = {"s3://bucket/a@b/c",
+                                        "host:9000",
+                                        "http://host:9000/a@b",
+                                        "[::1]:9000",
+                                        "a@b",
+                                        "ada@example.org,bob@example.org",
+                                        "http://[::1]:80/a@b",
+                                        "b-1:9092,b-2:9092"};
+    struct mp_arena arena;
+
+    mp_arena_init(&arena, 0);
+    for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
+        CHECK_STR(mp_str_c(mp_setting_shown(&arena, MP_SET_HOGLAKE_URL, mp_str_c(plain[i]))),
+                  mp_str_c(plain[i]));
+    mp_arena_fini(&arena);
 }
 
 static void catalog_of_a_file_is_shown_that_of_a_server_is_not(void)
@@ -167,6 +192,7 @@ int main(int argc, char **argv)
         TEST(table_of_a_refused_configuration_hides_them),
         TEST(errors_about_a_secret_do_not_show_it),
         TEST(warnings_do_not_show_them),
+        TEST(what_holds_no_secret_is_shown),
         TEST(catalog_of_a_file_is_shown_that_of_a_server_is_not),
         TEST(page_of_the_documentation_names_every_setting),
     };

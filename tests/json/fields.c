@@ -1,6 +1,7 @@
 /* tests/json/fields.c - top-level fields: kinds, strings, names, duplicates. */
 #include "help.h"
 
+#include "base/buf.h"
 #include "json/json_priv.h"
 
 #include <stdio.h>
@@ -380,6 +381,29 @@ static void records_of_any_size_follow_each_other(void)
 }
 
 /* The most strings, escapes and cuts that so many bytes can hold, good or not. */
+static void what_an_outsized_record_needed_goes_back(void)
+{
+    struct mp_json *json = mp_json_new();
+    struct mp_buf record = MP_BUF_INIT(8 << 20);
+    struct mp_json_record fields;
+    size_t at;
+
+    for (int k = 0; k < 300000; k++)
+        mp_buf_printf(&record, "%c\"%d\":0", k ? ',' : '{', k);
+    mp_buf_add_byte(&record, '}');
+    CHECK_INT(mp_json_scan(json, mp_buf_str(&record), &fields, &at), MP_JSON_OK);
+    CHECK_INT(fields.count, 300000);
+    CHECK(json->field_capacity >= 300000 && json->room_bytes >= record.size);
+    CHECK_INT(mp_json_scan(json, MP_STR("{\"7\":1}"), &fields, &at), MP_JSON_OK);
+    CHECK_INT(fields.count, 1);
+    CHECK(json->field_capacity < 1000 && json->room_bytes < 1000);
+    CHECK_INT(mp_json_scan(json, mp_buf_str(&record), &fields, &at), MP_JSON_OK);
+    CHECK_INT(fields.count, 300000);
+    CHECK_INT(fields.fields[299999].key, 299999);
+    mp_json_free(json);
+    mp_buf_fini(&record);
+}
+
 static void records_that_fill_the_index(void)
 {
     static const char *const fillings[] = {"\\n", "\"\"", " 1", "1 ", ", ", "\\/", "\"\"\"\\"};
@@ -467,6 +491,7 @@ int main(int argc, char **argv)
         TEST(duplicates_are_told_when_the_serial_wraps),
         TEST(names_left_out_or_moved_are_found),
         TEST(records_of_any_size_follow_each_other),
+        TEST(what_an_outsized_record_needed_goes_back),
         TEST(records_that_fill_the_index),
         TEST(texts_stay_until_the_next_scan),
         TEST(refused_records_write_nothing),

@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include "base/err.h"
+#include "parquet/footer.h"
 
 static struct world world;
 
@@ -72,6 +73,47 @@ static void bad_records_go_to_the_quarantine_table(void)
     CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_QUARANTINED, "syntax"), 1);
     CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_QUARANTINED, "empty"), 1);
     CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_QUARANTINED, "not_object"), 1);
+    world_close(&world);
+}
+
+/* Nulls of a column of the only row group of a file in the store. */
+static int64_t nulls_of(struct mp_str key, struct mp_str column)
+{
+    struct mp_str object = mp_memory_peek(world.disk, key), bytes;
+    const struct mp_parquet_footer *footer;
+    struct mp_arena arena;
+    struct mp_err err = {0};
+    int64_t nulls = -1;
+    uint32_t size;
+
+    mp_arena_init(&arena, 0);
+    bytes = mp_str_n(object.data + object.size - MP_PARQUET_TAIL_BYTES, MP_PARQUET_TAIL_BYTES);
+    CHECK_OK(mp_parquet_footer_bytes(bytes, object.size, &err, &size), err);
+    bytes = mp_str_n(bytes.data - size, size);
+    CHECK_OK(mp_parquet_footer_read(&arena, bytes, object.size, &err, &footer), err);
+    for (uint32_t i = 0; i < footer->leaf_count; i++)
+        if (mp_str_eq(footer->nodes[footer->leaves[i]].name, column))
+            nulls = footer->groups[0].chunks[i].statistics.null_count;
+    mp_arena_fini(&arena);
+    return nulls;
+}
+
+/* A record's time is what its sender says. */
+static void bad_records_of_any_time_are_quarantined(void)
+{
+    static const int64_t times[] = {-1, 0, 253402300799999, 253402300800000, INT64_MAX, INT64_MIN};
+    const struct mp_fake_commit *commit;
+    int64_t next[1];
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+        mp_fake_log_add(world.log, 0, MP_STR("k"), MP_STR("[]"), times[i]);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(world_check(&world, next), 0);
+    commit = mp_fake_commit(world.catalog, 0);
+    CHECK_INT(nulls_of(commit->appends[commit->append_count - 1].files[0].key, MP_STR("timestamp")),
+              4);
     world_close(&world);
 }
 
@@ -393,6 +435,44 @@ static void filters_skip_and_count(void)
     world_close(&world);
 }
 
+/* Names are remembered by the scanner, not by the batch, and are memory all the same: nulls of ever
+ * new names make no column, and skipped records no row. */
+static void ever_new_names_are_flushed_by_size(void)
+{
+    static const int64_t none[] = {-1};
+    static const struct mp_str no_text[] = {MP_STR_INIT("-1")};
+    static const struct mp_filter_options nothing = {
+        {"n", 1}, .integer = true, .integers = none, .texts = no_text, .count = 1};
+    const int records = 3000, names = 40;
+
+    for (int skipped = 0; skipped < 2; skipped++) {
+        struct mp_buf record = MP_BUF_INIT(65536);
+        int64_t next[1];
+        struct mp_err err;
+
+        world_open(&world, 1, 1);
+        world.options.flush_bytes = 4 << 20;
+        world.options.flush_interval_ms = 3600000;
+        world.options.keep = skipped ? &nothing : NULL;
+        for (int i = 0; i < records; i++) {
+            mp_buf_clear(&record);
+            mp_buf_printf(&record, "{\"n\":%d", i);
+            for (int k = 0; k < names; k++)
+                mp_buf_printf(&record, ",\"%0200d\":null", i * names + k);
+            mp_buf_add_byte(&record, '}');
+            mp_fake_log_add(world.log, 0, MP_STR("k"), mp_buf_str(&record), 1);
+        }
+        CHECK_OK(run(&err), err);
+        CHECK_INT(world_check(&world, next), skipped ? 0 : records);
+        CHECK_INT(next[0], records);
+        /* some by size, one at the end; not one for each poll */
+        CHECK(mp_fake_commit_count(world.catalog) >= 3);
+        CHECK(mp_fake_commit_count(world.catalog) <= 10);
+        world_close(&world);
+        mp_buf_fini(&record);
+    }
+}
+
 static void another_keep_list_takes_the_place_of_the_first(void)
 {
     static const int64_t numbers[] = {1, 2, 5};
@@ -440,6 +520,7 @@ int main(int argc, char **argv)
         TEST(rows_land_and_offsets_are_mirrored),
         TEST(skipped_records_advance_offsets_without_a_snapshot),
         TEST(bad_records_go_to_the_quarantine_table),
+        TEST(bad_records_of_any_time_are_quarantined),
         TEST(columns_count_as_added_once_the_table_is_there),
         TEST(failed_table_changes_are_counted),
         TEST(another_programs_offsets_are_adopted_when_ahead),
@@ -456,6 +537,7 @@ int main(int argc, char **argv)
         TEST(an_outage_is_ridden_out_and_ends),
         TEST(a_refused_upload_commits_nothing),
         TEST(filters_skip_and_count),
+        TEST(ever_new_names_are_flushed_by_size),
         TEST(another_keep_list_takes_the_place_of_the_first),
         TEST(keep_values_that_are_no_uuids_are_counted),
     };

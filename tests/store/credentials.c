@@ -642,6 +642,34 @@ static void instance_uses_session_tokens(void)
     http_script_stop(script);
 }
 
+/* A role's name has 64 characters at most, which is also what the answer's buffer begins with. */
+static void instance_asks_for_roles_of_every_length(void)
+{
+    for (int size = 1; size <= 64; size++) {
+        char role[65], target[160];
+        const struct http_step steps[] = {
+            {.body = "session-1"},
+            {.body = role},
+            {.body = JSON_OK("ec2-1", "2023-11-15T04:13:20Z")},
+        };
+        struct mp_aws_environ environment = no_environ();
+        struct http_script *script;
+        struct mp_credentials *credentials;
+
+        snprintf(role, sizeof(role), "%.*s", size,
+                 "stack-name-MillpondInstanceRole-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+        snprintf(target, sizeof(target), "/latest/meta-data/iam/security-credentials/%s", role);
+        script = http_script_start(steps, 3, NULL, NULL);
+        environment.metadata_disabled = NULL;
+        environment.metadata_endpoint = http_script_url(script);
+        credentials = chain(&environment);
+        check_key(credentials, "ec2-1");
+        CHECK_STR(http_script_request(script, 2)->target, mp_str_c(target));
+        mp_credentials_free(credentials);
+        http_script_stop(script);
+    }
+}
+
 static void instance_without_role_is_refused(void)
 {
     static const struct http_step steps[] = {{.body = "session-1"}, {.status = 404}};
@@ -773,6 +801,7 @@ int main(int argc, char **argv)
         TEST(container_sends_no_token_abroad),
         TEST(container_answers_are_checked),
         TEST(instance_uses_session_tokens),
+        TEST(instance_asks_for_roles_of_every_length),
         TEST(instance_without_role_is_refused),
         TEST(instance_that_is_silent_costs_little_time),
         TEST(times_are_read),

@@ -153,7 +153,7 @@ static void s3_refuses_bad_settings(void)
         {"s3://b kt/", "", "a", "s", "s3://bucket/"},
         {"s3://bkt/", "http://", "a", "s", "has no host"},
         {"s3://bkt/", "host/path", "a", "s", "is not host:port"},
-        {"s3://bkt/", "user@host", "a", "s", "is not host:port"},
+        {"s3://bkt/", "user:secret@host", "a", "s", "endpoint @host is not host:port"},
         {"s3://bkt/", "", "a", "s", "region eu west", "eu west"},
         {"s3://bkt/", "", "a", "", "access key is given and secret key is not"},
         {"s3://bkt/", "", "", "s", "secret key is given and access key is not"},
@@ -176,6 +176,7 @@ static void s3_refuses_bad_settings(void)
             MP_BAD_CONFIG);
         if (!strstr(err.text, cases[i].text))
             test_fail(__FILE__, __LINE__, "no \"%s\" in \"%s\"", cases[i].text, err.text);
+        CHECK(!strstr(err.text, "secret@"));
     }
 }
 
@@ -432,6 +433,9 @@ static void s3_tries_again_what_may_pass(void)
         {.status = 502, .body = "<html>bad gateway</html>"},
         {.status = 503, .body = ERROR("SlowDown")},
         {.status = 504},
+        {.status = 507},
+        {.status = 520, .body = "error code: 520"}, /* a gateway without its store */
+        {.status = 408},
         {.status = 429},
         {.status = 400, .body = ERROR("RequestTimeout")},
         {.status = 400, .body = ERROR("SlowDown")},
@@ -532,6 +536,8 @@ static void s3_tells_refusals_at_once(void)
         {{.status = 404, .body = ERROR("NoSuchBucket")},
          "PUT s3://bucket/pre/fix/a: answered 404 NoSuchBucket: m"},
         {{.status = 400}, "PUT s3://bucket/pre/fix/a: answered 400"},
+        {{.status = 501, .body = ERROR("NotImplemented")},
+         "PUT s3://bucket/pre/fix/a: answered 501 NotImplemented: m"},
         {{.status = 403, .body = "<Error><Code>A\nB</Code><Message>\xc3\xbc</Message></Error>"},
          "PUT s3://bucket/pre/fix/a: answered 403 A?B: ??"},
         {{.status = 301,
