@@ -98,7 +98,7 @@ enum mp_code mp_hog_table_get(struct mp_hoglake *lake, struct mp_str name, struc
     code = mp_hog_ask(lake, "GET", (struct mp_str){NULL, 0}, err);
     if (code)
         return code;
-    if (lake->answer.status == 404)
+    if (mp_hog_says_absent(&lake->answer))
         return mp_hog_absent(lake, err);
     if (!mp_hog_fine(&lake->answer))
         return mp_hog_refusal(lake, err);
