@@ -354,6 +354,28 @@ static void a_404_of_something_in_between_may_pass(void)
     }
 }
 
+/* Keys and plans are made of it: what is none must not come so far. */
+static void a_table_without_a_uuid_is_refused(void)
+{
+#define WITH_UUID(text)                                                                            \
+    {                                                                                              \
+        .body = TABLE_TEXT(text, 7, ID, )                                                          \
+    }
+    static const struct http_step rows[] = {WITH_UUID(""),
+                                            WITH_UUID("0e0b6c8e 0000-0000-0000-000000000001"),
+                                            WITH_UUID(UUID "0"), WITH_UUID(UUID UUID UUID)};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        const struct http_step steps[] = {CATALOG(""), rows[i], FOREVER};
+        const struct mp_lake_table *table;
+
+        OPEN(steps, "", 0);
+        fault(resolve(&table), MP_REFUSED, false);
+        mentions("table_uuid");
+        over(2);
+    }
+}
+
 /* A quarter of the retention; the options are asked for once. */
 static void a_reading_is_good_for_a_quarter_of_the_retention(void)
 {
@@ -1365,6 +1387,7 @@ int main(int argc, char **argv)
         TEST(a_table_is_read_as_it_is),
         TEST(a_table_that_is_not_there),
         TEST(a_404_of_something_in_between_may_pass),
+        TEST(a_table_without_a_uuid_is_refused),
         TEST(a_reading_is_good_for_a_quarter_of_the_retention),
         TEST(after_a_refresh_the_table_is_read_again),
         TEST(a_layout_that_is_as_wanted),
