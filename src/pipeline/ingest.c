@@ -36,7 +36,8 @@ static uint64_t budget_bytes(const struct mp_pipeline *p)
 
 static uint64_t held_bytes(struct mp_pipeline *p)
 {
-    return mp_segment_pool_bytes(p->pool) + mp_batch_own_bytes(p->batch);
+    return mp_segment_pool_bytes(p->pool) + mp_batch_own_bytes(p->batch) +
+           (p->quarantine ? mp_batch_own_bytes(p->quarantine) : 0);
 }
 
 struct mp_batch *mp_ingest_batch(struct mp_pipeline *p)
@@ -357,14 +358,17 @@ static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, bool *
 static const char *flush_trigger(struct mp_pipeline *p, uint64_t arrow_bytes, uint64_t now_us)
 {
     uint64_t limit = p->options.flush_bytes;
+    uint64_t bad_bytes = p->quarantine ? mp_batch_bytes(p->quarantine) : 0;
+    bool rows = mp_batch_rows(p->batch) > 0;
 
     if (!p->batch_since_us)
         return NULL;
-    if (mp_batch_rows(p->batch) &&
-        (arrow_bytes >= limit || mp_batch_bytes(p->batch) >= limit + limit / 4))
+    if (rows && arrow_bytes >= limit)
         return "size";
-    /* quarantined bytes count, though nothing else came */
-    if (p->quarantine && mp_batch_bytes(p->quarantine) >= limit)
+    /* quarantined bytes count, beside rows or though nothing else came */
+    if (p->quarantine && bad_bytes >= limit)
+        return "size";
+    if ((rows || p->quarantine) && mp_batch_bytes(p->batch) + bad_bytes >= limit + limit / 4)
         return "size";
     if (now_us - p->batch_since_us >= (uint64_t)p->options.flush_interval_ms * 1000)
         return "time";

@@ -49,7 +49,9 @@ static struct mp_batch *quarantine_new(struct mp_pipeline *p)
 static void quarantine(struct mp_pipeline *p, struct mp_part *part, const struct mp_record *record,
                        const char *reason, size_t at)
 {
-    int64_t us = record->timestamp_ms * 1000;
+    int64_t us; /* whoever wrote the record says when that was */
+    bool timed = record->timestamp_ms >= 0 &&
+                 !__builtin_mul_overflow(record->timestamp_ms, INT64_C(1000), &us);
 
     part->quarantined++;
     mp_metric_add(p->world.metrics, MP_M_RECORDS_QUARANTINED, reason, 1);
@@ -62,7 +64,7 @@ static void quarantine(struct mp_pipeline *p, struct mp_part *part, const struct
     mp_batch_set_text(p->quarantine, MP_Q_TOPIC, p->options.topic);
     mp_batch_set(p->quarantine, MP_Q_PARTITION, &record->partition);
     mp_batch_set(p->quarantine, MP_Q_OFFSET, &record->offset);
-    if (record->timestamp_ms >= 0)
+    if (timed)
         mp_batch_set(p->quarantine, MP_Q_TIMESTAMP, &us);
     mp_batch_set_text(p->quarantine, MP_Q_REASON, mp_str_c(reason));
     if (record->has_key)

@@ -2,6 +2,9 @@
 #include "world.h"
 
 #include "base/err.h"
+#include "base/mem.h"
+
+#include <time.h>
 
 static struct world world;
 
@@ -72,6 +75,52 @@ static void bad_records_go_to_the_quarantine_table(void)
     CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_QUARANTINED, "syntax"), 1);
     CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_QUARANTINED, "empty"), 1);
     CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_QUARANTINED, "not_object"), 1);
+    world_close(&world);
+}
+
+/* Producers set the time of their records. */
+static void a_bad_record_may_be_of_any_time(void)
+{
+    static const int64_t times[] = {INT64_MAX, INT64_MAX / 1000 + 1, INT64_MAX / 1000, -1, 0,
+                                    INT64_MIN};
+    int64_t next[1];
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+        mp_fake_log_add(world.log, 0, MP_STR("k"), MP_STR("{"), times[i]);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(world_check(&world, next), 0);
+    CHECK_INT(next[0], 6);
+    world_close(&world);
+}
+
+/* Good and bad records fill the memory together, so together they make a flush. */
+static void good_and_bad_records_share_the_budget(void)
+{
+    enum { RECORD_BYTES = 32 << 10, FLUSH_BYTES = 8 << 20, POLLED = 10 };
+    char *text = mp_alloc(RECORD_BYTES);
+    struct mp_err err;
+
+    memset(text, 'x', RECORD_BYTES);
+    world_open(&world, 1, 1);
+    world.options.flush_bytes = FLUSH_BYTES;
+    world.options.flush_interval_ms = 1000000;
+    world.options.poll_records_max = POLLED;
+    for (int i = 0; i < 600; i++) {
+        memcpy(text, i % 2 ? "{\"a\":\"" : "{\"a\":x", 6);
+        memcpy(text + RECORD_BYTES - 2, "\"}", 2);
+        mp_fake_log_add(world.log, 0, MP_STR("k"), mp_str_n(text, RECORD_BYTES), 1);
+    }
+    mp_free(text);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(next_of(0), 600);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_QUARANTINED, "syntax"), 300);
+    for (uint32_t i = 0; i < mp_fake_commit_count(world.catalog); i++) {
+        const struct mp_lake_range *range = &mp_fake_commit(world.catalog, i)->ranges[0];
+
+        CHECK((range->records - POLLED) * RECORD_BYTES <= FLUSH_BYTES + FLUSH_BYTES * 2 / 5);
+    }
     world_close(&world);
 }
 
@@ -440,6 +489,8 @@ int main(int argc, char **argv)
         TEST(rows_land_and_offsets_are_mirrored),
         TEST(skipped_records_advance_offsets_without_a_snapshot),
         TEST(bad_records_go_to_the_quarantine_table),
+        TEST(a_bad_record_may_be_of_any_time),
+        TEST(good_and_bad_records_share_the_budget),
         TEST(columns_count_as_added_once_the_table_is_there),
         TEST(failed_table_changes_are_counted),
         TEST(another_programs_offsets_are_adopted_when_ahead),
