@@ -307,15 +307,14 @@ struct mp_job *mp_job_new(struct mp_pipeline *p, struct mp_part *parts, uint32_t
     return job;
 }
 
-/* Takes over what is new, now and then. Where the lake keeps no offsets a plan may have to be
- * carried out for that, which publish must not be in the middle of. */
+/* Takes over what is new, now and then, while publish is idle: a plan may have to be carried out
+ * for that, and a look at the table ends what publish was lent of it. */
 static enum mp_code look_for_partitions(struct mp_pipeline *p, struct mp_err *err)
 {
     uint64_t now = mp_now_mono_us(p->world.env);
     enum mp_code code;
 
-    if (now - p->parts_asked_us <= (uint64_t)PARTS_MS * 1000 ||
-        (!p->lake->driver->offsets_in_lake && !publish_idle(p)))
+    if (now - p->parts_asked_us <= (uint64_t)PARTS_MS * 1000 || !publish_idle(p))
         return MP_OK;
     code = mp_start_partitions(p, err);
     return code && !err->retriable ? code : MP_OK;
@@ -329,7 +328,7 @@ static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, bool *
     struct mp_job *job;
     enum mp_code code = wait_for(p, publish_idle, ret_rewound, err);
 
-    if (!code && !*ret_rewound && !p->lake->driver->offsets_in_lake)
+    if (!code && !*ret_rewound)
         code = look_for_partitions(p, err); /* publish may never be idle otherwise */
     if (code || *ret_rewound)
         return code;

@@ -287,6 +287,76 @@ static void latest_starts_at_the_end(void)
     world_close(&world);
 }
 
+/* While an object is put the topic gets a second partition, and the loop has time to see it. */
+static enum mp_memory_fault grow_at_put(void *self, enum mp_memory_op op, struct mp_str key,
+                                        uint64_t ordinal)
+{
+    uint64_t *sought = self;
+    struct timespec moment = {.tv_nsec = 1000000};
+
+    (void)key;
+    if (op != MP_MEMORY_PUT || ordinal != *sought)
+        return MP_MEMORY_NO_FAULT;
+    mp_fake_log_partitions(world.log, 2);
+    world_add(&world, 1, 7);
+    atomic_fetch_add(&world.slept_us, UINT64_C(31000000));
+    *sought = mp_fake_log_calls(world.log, MP_FAKE_LOG_SEEK);
+    for (int i = 0; i < 200 && mp_fake_log_calls(world.log, MP_FAKE_LOG_SEEK) == *sought; i++)
+        nanosleep(&moment, NULL);
+    return MP_MEMORY_NO_FAULT;
+}
+
+/* A topic made anew with one partition, of which a second was known before: what is being published
+ * keeps the table it was made for. */
+static void a_partition_that_comes_back_leaves_a_flush_alone(void)
+{
+    uint64_t put;
+    struct mp_err err;
+
+    world_open(&world, 2, 1);
+    world_add(&world, 0, 5);
+    world_add(&world, 1, 5);
+    CHECK_OK(run(&err), err);
+    mp_fake_log_free(world.log);
+    world.log = mp_fake_log_new(1);
+    world_add(&world, 0, 25);
+    put = mp_memory_counts(world.disk).ops[MP_MEMORY_PUT] + 1;
+    mp_memory_fault_decide(world.disk, grow_at_put, &put);
+    world.options.until_end = false;
+    world.options.flush_interval_ms = 1;
+    CHECK_INT(world_run_until(&world, MP_M_RECORDS_WRITTEN, 10 + 20 + 2, &err), MP_OK);
+    CHECK_INT(next_of(0), 25);
+    CHECK_INT(next_of(1), 7);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_ERRORS, "schema"), 0);
+    world_close(&world);
+}
+
+/* What was written to a partition before it was seen is read all the same: nobody chose to leave it
+ * out. */
+static void latest_is_not_for_partitions_that_come_later(void)
+{
+    uint64_t put = 1;
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world.options.reset = MP_PIPELINE_LATEST;
+    world.options.until_end = false;
+    world.options.flush_interval_ms = 1;
+    commit_as_python(0);
+    world_add(&world, 0, 25);
+    mp_memory_fault_decide(world.disk, grow_at_put, &put);
+    CHECK_INT(world_run_until(&world, MP_M_RECORDS_WRITTEN, 25 + 7, &err), MP_OK);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_WRITTEN, NULL), 25 + 7);
+    CHECK_INT(next_of(0), 25);
+    CHECK_INT(next_of(1), 7);
+    mp_fake_log_partitions(world.log, 3); /* or while nobody ran */
+    world_add(&world, 2, 9);
+    world.options.until_end = true;
+    CHECK_OK(run(&err), err);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_WRITTEN, NULL), 25 + 7 + 9);
+    world_close(&world);
+}
+
 static void a_stolen_partition_fences(void)
 {
     struct mp_err err;
@@ -499,6 +569,8 @@ int main(int argc, char **argv)
         TEST(the_group_may_be_gone),
         TEST(offsets_that_left_the_log_are_counted),
         TEST(latest_starts_at_the_end),
+        TEST(a_partition_that_comes_back_leaves_a_flush_alone),
+        TEST(latest_is_not_for_partitions_that_come_later),
         TEST(a_stolen_partition_fences),
         TEST(a_changed_table_is_read_again_from_the_source),
         TEST(a_refused_column_is_rescued),
