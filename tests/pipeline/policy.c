@@ -4,9 +4,22 @@
 #include "base/err.h"
 #include "base/mem.h"
 
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 static struct world world;
+static atomic_int ahead_s; /* the wall clock says so much more than it will say from then on */
+
+/* In place of libc's. */
+int clock_gettime(clockid_t clock, struct timespec *ret)
+{
+    long result = syscall(SYS_clock_gettime, clock, ret);
+
+    if (clock == CLOCK_REALTIME)
+        ret->tv_sec += atomic_load(&ahead_s);
+    return (int)result;
+}
 
 static int64_t next_of(int32_t partition)
 {
@@ -357,6 +370,38 @@ static void latest_is_not_for_partitions_that_come_later(void)
     world_close(&world);
 }
 
+/* An object takes half a second to put; polls tells how often the source was served meanwhile. */
+static enum mp_memory_fault dawdle(void *self, enum mp_memory_op op, struct mp_str key,
+                                   uint64_t ordinal)
+{
+    struct timespec half = {.tv_nsec = 500000000};
+    uint64_t *polls = self;
+
+    (void)key;
+    if (op != MP_MEMORY_PUT || ordinal != 1)
+        return MP_MEMORY_NO_FAULT;
+    *polls = mp_fake_log_calls(world.log, MP_FAKE_LOG_POLL);
+    nanosleep(&half, NULL);
+    *polls = mp_fake_log_calls(world.log, MP_FAKE_LOG_POLL) - *polls;
+    return MP_MEMORY_NO_FAULT;
+}
+
+static void a_wall_clock_that_goes_back_stops_nothing(void)
+{
+    uint64_t polls = 0;
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 10);
+    mp_memory_fault_decide(world.disk, dawdle, &polls);
+    atomic_store(&ahead_s, 3600);
+    CHECK_OK(run(&err), err);
+    atomic_store(&ahead_s, 0);
+    CHECK_INT(next_of(0), 10);
+    CHECK(polls > 3);
+    world_close(&world);
+}
+
 static void a_stolen_partition_fences(void)
 {
     struct mp_err err;
@@ -571,6 +616,7 @@ int main(int argc, char **argv)
         TEST(latest_starts_at_the_end),
         TEST(a_partition_that_comes_back_leaves_a_flush_alone),
         TEST(latest_is_not_for_partitions_that_come_later),
+        TEST(a_wall_clock_that_goes_back_stops_nothing),
         TEST(a_stolen_partition_fences),
         TEST(a_changed_table_is_read_again_from_the_source),
         TEST(a_refused_column_is_rescued),
