@@ -314,9 +314,12 @@ static enum mp_code look_for_partitions(struct mp_pipeline *p, struct mp_err *er
     uint64_t now = mp_now_mono_us(p->world.env);
     enum mp_code code;
 
-    if (now - p->parts_asked_us <= (uint64_t)PARTS_MS * 1000 || !publish_idle(p))
+    if (now - p->parts_asked_us <= (uint64_t)PARTS_MS * 1000 || !publish_idle(p) ||
+        mp_pipeline_stopping(p))
         return MP_OK;
     code = mp_start_partitions(p, err);
+    if (code == MP_STOPPED) /* what was read before is published all the same */
+        return MP_OK;
     return code && !err->retriable ? code : MP_OK;
 }
 
