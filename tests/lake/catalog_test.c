@@ -343,6 +343,56 @@ static void appends_move_offsets_with_files(void)
     mp_lake_close(&lake->lake);
 }
 
+/* Every statement has its time, however many a commit takes: one of many files would never come
+ * through otherwise, and neither would what comes behind it. */
+static void a_commit_of_many_files_has_the_time_it_takes(void)
+{
+    enum { COLUMNS = 400, FILES = 1200 };
+    const char *catalog = new_catalog();
+    struct mp_ducklake_options options = options_of(catalog);
+    struct mp_lake_new_column columns[COLUMNS];
+    struct mp_column_stats stats[COLUMNS];
+    struct mp_lake_file files[FILES];
+    struct mp_lake_create create = {MP_STR(""), NULL, 0};
+    struct mp_lake_evolution evolution = {columns, COLUMNS, NULL, 0, NULL};
+    struct mp_lake_append append = {NULL, files, FILES};
+    struct mp_lake_range range = {.next = FILES, .records = FILES, .rows = FILES};
+    struct mp_lake_commit commit = {&append, 1, &range, 1, .trigger = MP_STR("size")};
+    struct mp_lake_result result;
+    struct mp_lake *lake;
+    struct mp_err err;
+
+    options.statement_ms_max = 500;
+    CHECK_OK(mp_ducklake_open(&options, &env, &err, &lake), err);
+    for (uint32_t i = 0; i < COLUMNS; i++) {
+        columns[i] = (struct mp_lake_new_column){mp_str_c(mp_arena_printf(&arena, "c%u", i)),
+                                                 MP_TYPE(VARCHAR)};
+        stats[i] = (struct mp_column_stats){.field_id = (int32_t)i + 1,
+                                            .type = MP_TYPE(VARCHAR),
+                                            .rows = 1,
+                                            .has_bounds = true,
+                                            .min = MP_STR("some text, as bounds go"),
+                                            .max = MP_STR("some text, as bounds go")};
+    }
+    CHECK_OK(lake->driver->evolve(lake, MP_STR("events"), &evolution, &create, &err, &append.table),
+             err);
+    CHECK_OK(claim((struct mp_ducklake *)lake, 0, &err), err);
+    for (uint32_t i = 0; i < FILES; i++)
+        files[i] =
+            (struct mp_lake_file){mp_str_c(mp_arena_printf(&arena, "app/events/%u.parquet", i)),
+                                  1,
+                                  1000,
+                                  100,
+                                  stats,
+                                  COLUMNS,
+                                  NULL};
+    CHECK_OK(lake->driver->append(lake, &commit, &err, &result), err);
+    CHECK_INT(ask(catalog, "SELECT COUNT(*) FROM ducklake_file_column_stats"), COLUMNS * FILES);
+    CHECK_INT(ask(catalog, "SELECT COUNT(DISTINCT data_file_id) FROM ducklake_file_column_stats"),
+              FILES);
+    mp_lake_close(lake);
+}
+
 static void second_owner_fences_the_first(void)
 {
     const char *catalog = new_catalog();
@@ -756,6 +806,7 @@ int main(int argc, char **argv)
         TEST(names_are_checked),
         TEST(columns_are_added_once),
         TEST(appends_move_offsets_with_files),
+        TEST(a_commit_of_many_files_has_the_time_it_takes),
         TEST(second_owner_fences_the_first),
         TEST(widening_asks_every_live_file),
         TEST(changed_tables_are_refused),

@@ -23,6 +23,8 @@
 #include <assert.h>
 #include <stdio.h>
 
+#define STATS_A_TRIP 50000u /* rows of one round trip, and those of one more file */
+
 struct append_context {
     const struct mp_lake_commit *commit;
     uint32_t file_count;
@@ -90,8 +92,10 @@ static struct mp_db_value bound_value(struct mp_buf *buf, const struct mp_column
                                                : mp_db_null(MP_DB_TEXT);
 }
 
-static void stats_send(struct mp_ducklake *lake, const struct mp_lake_append *append,
-                       int64_t file_id)
+/* Many rows are more than one round trip: each has its own time, so that the number of files and
+ * columns does not decide whether a commit can land at all. */
+static enum mp_code stats_send(struct mp_ducklake *lake, const struct mp_lake_append *append,
+                               int64_t file_id, struct mp_err *err)
 {
     static const struct mp_db_column columns[] = {
         {"data_file_id", MP_DB_INT},      {"table_id", MP_DB_INT},    {"column_id", MP_DB_INT},
@@ -99,12 +103,16 @@ static void stats_send(struct mp_ducklake *lake, const struct mp_lake_append *ap
         {"min_value", MP_DB_TEXT},        {"max_value", MP_DB_TEXT},  {"contains_nan", MP_DB_BOOL},
     };
     struct mp_buf low = MP_BUF_INIT(4096), high = MP_BUF_INIT(4096);
+    uint64_t rows = 0;
+    bool begun = false;
+    enum mp_code code = MP_OK;
 
-    mp_db_rows_begin(lake->db, "ducklake_file_column_stats", columns,
-                     sizeof(columns) / sizeof(*columns));
-    for (uint32_t i = 0; i < append->file_count; i++) {
+    for (uint32_t i = 0; i < append->file_count && !code; i++) {
         const struct mp_lake_file *file = &append->files[i];
 
+        if (!begun)
+            mp_db_rows_begin(lake->db, "ducklake_file_column_stats", columns,
+                             sizeof(columns) / sizeof(*columns));
         for (uint32_t c = 0; c < file->stats_count; c++) {
             const struct mp_column_stats *stats = &file->stats[c];
             bool floats = stats->type.id == MP_TYPE_FLOAT || stats->type.id == MP_TYPE_DOUBLE;
@@ -121,10 +129,19 @@ static void stats_send(struct mp_ducklake *lake, const struct mp_lake_append *ap
                                bound_value(&high, stats, true),
                                floats ? mp_db_bool(stats->nans > 0) : mp_db_null(MP_DB_BOOL)});
         }
+        begun = true;
+        rows += file->stats_count;
+        if (rows < STATS_A_TRIP && i + 1 < append->file_count)
+            continue;
+        mp_db_rows_end(lake->db);
+        if (rows >= STATS_A_TRIP)
+            code = mp_db_sync(lake->db, err);
+        rows = 0;
+        begun = false;
     }
-    mp_db_rows_end(lake->db);
     mp_buf_fini(&low);
     mp_buf_fini(&high);
+    return code;
 }
 
 static void partitions_send(struct mp_ducklake *lake, const struct mp_lake_append *append,
@@ -397,7 +414,9 @@ static enum mp_code append_rows(struct mp_ducklake *lake, const struct mp_lake_a
     if (code)
         return code;
     files_send(lake, append, snapshot, file_id, row_id);
-    stats_send(lake, append, file_id);
+    code = stats_send(lake, append, file_id, err);
+    if (code)
+        return code;
     partitions_send(lake, append, file_id);
     if (!table->settled) {
         MP_DB_SEND(lake->db, "DELETE FROM ducklake_table_column_stats WHERE table_id = $1", /* A3 */
