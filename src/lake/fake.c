@@ -512,7 +512,31 @@ static enum mp_code check_table(struct mp_fake_catalog *catalog,
     return MP_OK;
 }
 
-/* MP_OK with *ret_landed: every row is where this very commit would have put it. */
+static const struct mp_lake_file *first_file(const struct mp_lake_append *appends, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (appends[i].file_count)
+            return &appends[i].files[0];
+    return NULL;
+}
+
+/* Whether its files are in the lake, whoever has taken the partitions over since. */
+static bool has_landed(const struct mp_fake_catalog *catalog, const struct mp_lake_commit *commit)
+{
+    const struct mp_lake_file *wanted = first_file(commit->appends, commit->append_count);
+
+    for (uint32_t i = 0; wanted && i < catalog->commit_count; i++) {
+        const struct mp_lake_file *file =
+            first_file(catalog->commits[i]->appends, catalog->commits[i]->append_count);
+
+        if (file && mp_str_eq(file->key, wanted->key))
+            return true;
+    }
+    return false;
+}
+
+/* MP_OK with *ret_landed: every row is where this very commit would have put it, or its files are
+ * there. */
 static enum mp_code check_ranges(struct mp_fake_lake *fake, const struct mp_lake_commit *commit,
                                  struct mp_err *err, bool *ret_landed)
 {
@@ -529,7 +553,8 @@ static enum mp_code check_ranges(struct mp_fake_lake *fake, const struct mp_lake
         landed += offset->epoch == claim->epoch && offset->next_offset == range->next;
     }
     *ret_landed = before != commit->range_count;
-    if (before == commit->range_count || landed == commit->range_count)
+    if (before == commit->range_count || landed == commit->range_count ||
+        has_landed(fake->catalog, commit))
         return MP_OK;
     return mp_err_set(err, MP_FENCED, "another process owns a partition");
 }

@@ -417,6 +417,36 @@ static void a_stolen_partition_fences(void)
     world_close(&world);
 }
 
+/* Somebody takes the partition while we wait to ask again for a commit whose answer was lost. */
+static void steal_meanwhile(void *self, uint64_t us)
+{
+    static bool stolen;
+
+    (void)self;
+    atomic_fetch_add(&world.slept_us, us);
+    if (stolen || mp_fake_commit_count(world.catalog) != 1)
+        return;
+    stolen = true;
+    mp_fake_steal(world.catalog, 0);
+}
+
+/* It had landed: its files are the lake's. */
+static void a_stolen_partition_leaves_what_landed_before(void)
+{
+    int64_t next[1];
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 50);
+    world.options.flush_bytes = 1 << 20;
+    world.env.sleep_us = steal_meanwhile;
+    mp_fake_fail(world.catalog, MP_FAKE_APPEND, 1, MP_TIMEOUT, true);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(world_check(&world, next), 50);
+    CHECK_INT(mp_memory_counts(world.disk).objects, 1);
+    world_close(&world);
+}
+
 /* Again and again: the answer comes at another moment each time, and the batch that takes the place
  * of the dropped one may lie where that lay. */
 static void a_changed_table_is_read_again_from_the_source(void)
@@ -618,6 +648,7 @@ int main(int argc, char **argv)
         TEST(latest_is_not_for_partitions_that_come_later),
         TEST(a_wall_clock_that_goes_back_stops_nothing),
         TEST(a_stolen_partition_fences),
+        TEST(a_stolen_partition_leaves_what_landed_before),
         TEST(a_changed_table_is_read_again_from_the_source),
         TEST(a_refused_column_is_rescued),
         TEST(a_refused_own_column_stops),

@@ -10,7 +10,8 @@
  * ducklake_column or the like reads the whole catalog, and is made only after DDL somewhere.
  *
  * A1  a lost race runs 1 to 4 again with the same expected offsets; files stay where they are
- * A2  a lost answer does so too: had the commit landed, the swap finds our own values (O2)
+ * A2  a lost answer does so too: had the commit landed, the swap finds our own values (O2), or
+ *     those of an owner who came after it; then the files tell
  * A3  a table's column statistics are exact or absent. The extension answers min and max from
  *     them and skips tables by them, so our first append to a table removes its rows; the
  *     extension makes none again while there is a row in ducklake_table_stats, which we see to
@@ -340,21 +341,7 @@ static void changes_send(struct mp_ducklake *lake, const struct append_context *
     mp_buf_fini(&extra);
 }
 
-/* The swap's answer, read before anything else is believed: A2. */
-static enum mp_code swap_read(struct mp_ducklake *lake, struct append_context *context,
-                              uint32_t number, struct mp_err *err)
-{
-    const struct mp_lake_commit *commit = context->commit;
-    enum mp_code code;
-
-    if (mp_db_result(lake->db, number)->changed == (int64_t)commit->range_count)
-        return MP_OK;
-    code = mp_dl_swap_settle(lake, commit->ranges, commit->range_count, err, &context->snapshot);
-    context->already_published = code == MP_OK;
-    return code;
-}
-
-/* Without ranges there is no side row to tell what became of an attempt; the file row tells. */
+/* Where no side row tells what became of an earlier attempt, the row of a file does. */
 static enum mp_code landed_before(struct mp_ducklake *lake, struct append_context *context,
                                   struct mp_err *err)
 {
@@ -380,6 +367,31 @@ static enum mp_code landed_before(struct mp_ducklake *lake, struct append_contex
     if (answer->rows)
         context->snapshot = mp_db_number(answer, 0, 0, -1);
     return MP_OK;
+}
+
+/* The swap's answer, read before anything else is believed: A2. To call it fenced has the files
+ * removed, so that must be true of every attempt. */
+static enum mp_code swap_read(struct mp_ducklake *lake, struct append_context *context,
+                              uint32_t number, struct mp_err *err)
+{
+    const struct mp_lake_commit *commit = context->commit;
+    struct mp_err fenced;
+    enum mp_code code;
+
+    if (mp_db_result(lake->db, number)->changed == (int64_t)commit->range_count)
+        return MP_OK;
+    code =
+        mp_dl_swap_settle(lake, commit->ranges, commit->range_count, &fenced, &context->snapshot);
+    context->already_published = code == MP_OK;
+    if (code == MP_FENCED && context->file_count) {
+        code = landed_before(lake, context, err);
+        if (code || context->already_published)
+            return code;
+        code = MP_FENCED;
+    }
+    if (code && err)
+        *err = fenced;
+    return code;
 }
 
 static enum mp_code offsets_work(struct mp_ducklake *lake, void *context_of_any, struct mp_err *err,
