@@ -57,8 +57,19 @@ struct fake_claim {
     int64_t next_offset, epoch;
 };
 
+/* What was lent of a table, until it is lent again: one block, so that a later look is found. */
+struct fake_lent {
+    struct fake_lent *next;
+    size_t bytes;
+    struct mp_lake_table view;
+    struct mp_partition_field partition[KEYS_MAX];
+    struct mp_sort_field sort[KEYS_MAX];
+    struct mp_live_column columns[];
+};
+
 struct mp_fake_lake {
     struct mp_lake lake; /* first */
+    struct fake_lent *lent;
     struct mp_fake_catalog *catalog;
     const struct mp_env *env;
     struct fake_claim *claims;
@@ -228,26 +239,38 @@ void mp_fake_allow_widening(struct mp_fake_catalog *catalog, bool allowed)
 
 /* --- tables --- */
 
-static const struct mp_lake_table *lend(struct mp_fake_catalog *catalog, struct fake_table *table)
+static void take_back(struct mp_fake_lake *fake, struct mp_str name)
 {
-    struct mp_lake_table *view = mp_arena_take(&catalog->arena, sizeof(*view));
-    struct mp_schema *schema = &view->schema;
-    struct mp_live_column *columns;
-    struct mp_partition_field *partition;
-    struct mp_sort_field *sort;
+    struct fake_lent **link = &fake->lent, *old;
 
-    *view = table->view;
-    view->snapshot = catalog->snapshot;
-    columns = mp_arena_take(&catalog->arena, sizeof(*columns) * (schema->column_count + 1));
-    partition = mp_arena_take(&catalog->arena, sizeof(*partition) * KEYS_MAX);
-    sort = mp_arena_take(&catalog->arena, sizeof(*sort) * KEYS_MAX);
-    memcpy(columns, table->columns, sizeof(*columns) * schema->column_count);
-    memcpy(partition, table->partition, sizeof(table->partition));
-    memcpy(sort, table->sort, sizeof(table->sort));
-    schema->columns = columns;
-    schema->partition = partition;
-    schema->sort = sort;
-    return view;
+    while (*link && !mp_str_eq((*link)->view.name, name))
+        link = &(*link)->next;
+    old = *link;
+    if (!old)
+        return;
+    *link = old->next;
+    memset(old, 0xdb, old->bytes);
+    mp_free(old);
+}
+
+static const struct mp_lake_table *lend(struct mp_fake_lake *fake, struct fake_table *table)
+{
+    size_t column_bytes = sizeof(table->columns[0]) * table->view.schema.column_count;
+    struct fake_lent *lent = mp_alloc(sizeof(*lent) + column_bytes);
+
+    take_back(fake, table->view.name);
+    lent->next = fake->lent;
+    fake->lent = lent;
+    lent->bytes = sizeof(*lent) + column_bytes;
+    lent->view = table->view;
+    lent->view.snapshot = fake->catalog->snapshot;
+    memcpy(lent->columns, table->columns, column_bytes);
+    memcpy(lent->partition, table->partition, sizeof(table->partition));
+    memcpy(lent->sort, table->sort, sizeof(table->sort));
+    lent->view.schema.columns = lent->columns;
+    lent->view.schema.partition = lent->partition;
+    lent->view.schema.sort = lent->sort;
+    return &lent->view;
 }
 
 static enum mp_code fake_resolve(struct mp_lake *lake, struct mp_str name, struct mp_err *err,
@@ -261,7 +284,7 @@ static enum mp_code fake_resolve(struct mp_lake *lake, struct mp_str name, struc
         return injected(fault, err);
     if (!table)
         return mp_err_set(err, MP_NOT_FOUND, "there is no table \"%.*s\"", MP_STR_ARG(name));
-    *ret = lend(catalog, table);
+    *ret = lend(of(lake), table);
     return MP_OK;
 }
 
@@ -371,7 +394,7 @@ static enum mp_code fake_evolve(struct mp_lake *lake, struct mp_str name,
     alter(catalog, table_of(catalog, name), evolution);
     if (fault)
         return injected(fault, err);
-    *ret = lend(catalog, table_of(catalog, name));
+    *ret = lend(of(lake), table_of(catalog, name));
     return MP_OK;
 }
 
@@ -502,7 +525,31 @@ static enum mp_code check_table(struct mp_fake_catalog *catalog,
     return MP_OK;
 }
 
-/* MP_OK with *ret_landed: every row is where this very commit would have put it. */
+static const struct mp_lake_file *first_file(const struct mp_lake_append *appends, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (appends[i].file_count)
+            return &appends[i].files[0];
+    return NULL;
+}
+
+/* Whether its files are in the lake, whoever has taken the partitions over since. */
+static bool has_landed(const struct mp_fake_catalog *catalog, const struct mp_lake_commit *commit)
+{
+    const struct mp_lake_file *wanted = first_file(commit->appends, commit->append_count);
+
+    for (uint32_t i = 0; wanted && i < catalog->commit_count; i++) {
+        const struct mp_lake_file *file =
+            first_file(catalog->commits[i]->appends, catalog->commits[i]->append_count);
+
+        if (file && mp_str_eq(file->key, wanted->key))
+            return true;
+    }
+    return false;
+}
+
+/* MP_OK with *ret_landed: every row is where this very commit would have put it, or its files are
+ * there. */
 static enum mp_code check_ranges(struct mp_fake_lake *fake, const struct mp_lake_commit *commit,
                                  struct mp_err *err, bool *ret_landed)
 {
@@ -519,7 +566,8 @@ static enum mp_code check_ranges(struct mp_fake_lake *fake, const struct mp_lake
         landed += offset->epoch == claim->epoch && offset->next_offset == range->next;
     }
     *ret_landed = before != commit->range_count;
-    if (before == commit->range_count || landed == commit->range_count)
+    if (before == commit->range_count || landed == commit->range_count ||
+        has_landed(fake->catalog, commit))
         return MP_OK;
     return mp_err_set(err, MP_FENCED, "another process owns a partition");
 }
@@ -763,6 +811,8 @@ static enum mp_code fake_ping(struct mp_lake *lake, struct mp_err *err)
 
 static void fake_close(struct mp_lake *lake)
 {
+    while (of(lake)->lent)
+        take_back(of(lake), of(lake)->lent->view.name);
     mp_free(lake);
 }
 

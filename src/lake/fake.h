@@ -6,7 +6,8 @@
  * reads no file and knows no SQL.
  *
  * Life     catalog_new -> (open -> ... -> mp_lake_close)* -> catalog_free
- * Memory   everything a test can look at stays until catalog_free.
+ * Memory   everything a test can look at stays until catalog_free; a table that was lent goes when
+ *          lake.h says so, so that a look at it afterwards is found.
  * Threads  one at a time, over all handles of a catalog.
  */
 #ifndef MP_LAKE_FAKE_H

@@ -81,10 +81,21 @@ static struct mp_metric_series *make(struct mp_metrics *metrics, enum mp_metric 
     return series;
 }
 
+/* A label value, cut between two characters: a page that is not UTF-8 is refused as a whole. */
+static struct mp_str value_of(const char *label)
+{
+    struct mp_str value = mp_str_n(label, strnlen(label, LABEL_BYTES_MAX));
+
+    if (label[value.size])
+        while (value.size && ((unsigned char)label[value.size] & 0xc0) == 0x80)
+            value.size--;
+    return value;
+}
+
 static struct mp_metric_series *find_or_make(struct mp_metrics *metrics, enum mp_metric id,
                                              const char *label)
 {
-    struct mp_str value = label ? mp_str_n(label, strnlen(label, LABEL_BYTES_MAX)) : MP_STR("");
+    struct mp_str value = label ? value_of(label) : MP_STR("");
     struct mp_metric_series *series;
 
     assert(id < MP_M_COUNT);

@@ -44,7 +44,8 @@ static uint64_t key_bytes(const struct mp_pipeline *p)
 
 static uint64_t held_bytes(struct mp_pipeline *p)
 {
-    return mp_segment_pool_bytes(p->pool) + mp_batch_own_bytes(p->batch) + key_bytes(p);
+    return mp_segment_pool_bytes(p->pool) + mp_batch_own_bytes(p->batch) + key_bytes(p) +
+           (p->quarantine ? mp_batch_own_bytes(p->quarantine) : 0);
 }
 
 struct mp_batch *mp_ingest_batch(struct mp_pipeline *p)
@@ -314,17 +315,19 @@ struct mp_job *mp_job_new(struct mp_pipeline *p, struct mp_part *parts, uint32_t
     return job;
 }
 
-/* Takes over what is new, now and then. Where the lake keeps no offsets a plan may have to be
- * carried out for that, which publish must not be in the middle of. */
+/* Takes over what is new, now and then, while publish is idle: a plan may have to be carried out
+ * for that, and a look at the table ends what publish was lent of it. */
 static enum mp_code look_for_partitions(struct mp_pipeline *p, struct mp_err *err)
 {
     uint64_t now = mp_now_mono_us(p->world.env);
     enum mp_code code;
 
-    if (now - p->parts_asked_us <= (uint64_t)PARTS_MS * 1000 ||
-        (!p->lake->driver->offsets_in_lake && !publish_idle(p)))
+    if (now - p->parts_asked_us <= (uint64_t)PARTS_MS * 1000 || !publish_idle(p) ||
+        mp_pipeline_stopping(p))
         return MP_OK;
     code = mp_start_partitions(p, err);
+    if (code == MP_STOPPED) /* what was read before is published all the same */
+        return MP_OK;
     return code && !err->retriable ? code : MP_OK;
 }
 
@@ -336,7 +339,7 @@ static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, bool *
     struct mp_job *job;
     enum mp_code code = wait_for(p, publish_idle, ret_rewound, err);
 
-    if (!code && !*ret_rewound && !p->lake->driver->offsets_in_lake)
+    if (!code && !*ret_rewound)
         code = look_for_partitions(p, err); /* publish may never be idle otherwise */
     if (code || *ret_rewound)
         return code;
@@ -370,16 +373,17 @@ static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, bool *
 static const char *flush_trigger(struct mp_pipeline *p, uint64_t arrow_bytes, uint64_t now_us)
 {
     uint64_t limit = p->options.flush_bytes, keys = key_bytes(p);
+    uint64_t bad_bytes = p->quarantine ? mp_batch_bytes(p->quarantine) : 0;
+    bool rows = mp_batch_rows(p->batch) > 0;
 
     if (!p->batch_since_us)
         return NULL;
-    if (mp_batch_rows(p->batch) &&
-        (arrow_bytes >= limit || mp_batch_bytes(p->batch) + keys >= limit + limit / 4))
+    if (rows && arrow_bytes >= limit)
         return "size";
-    /* quarantined bytes and names count, though nothing else came */
-    if (p->quarantine && mp_batch_bytes(p->quarantine) >= limit)
+    /* quarantined bytes and names count, beside rows or though nothing else came */
+    if ((p->quarantine && bad_bytes >= limit) || (keys && keys >= limit))
         return "size";
-    if (keys && keys >= limit)
+    if ((rows || p->quarantine) && mp_batch_bytes(p->batch) + bad_bytes + keys >= limit + limit / 4)
         return "size";
     if (now_us - p->batch_since_us >= (uint64_t)p->options.flush_interval_ms * 1000)
         return "time";

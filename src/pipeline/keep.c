@@ -8,7 +8,6 @@
 #include "pipeline/pipeline_priv.h"
 
 #include <assert.h>
-#include <stdio.h>
 
 static const char logger[] = "millpond.records";
 
@@ -80,12 +79,10 @@ void mp_keep_renew(struct mp_pipeline *p)
 void mp_keep_count(struct mp_pipeline *p)
 {
     for (uint32_t i = 0; p->keep && i < p->keep->options.count; i++) {
-        char label[256];
-
         if (!p->keep->matches[i])
             continue;
-        snprintf(label, sizeof(label), "%.*s", MP_STR_ARG(p->keep->options.texts[i]));
-        mp_metric_add(p->world.metrics, MP_M_FILTER_MATCHED, label, (double)p->keep->matches[i]);
+        mp_metric_add(p->world.metrics, MP_M_FILTER_MATCHED, p->keep->options.texts[i].data,
+                      (double)p->keep->matches[i]);
         p->keep->matches[i] = 0;
     }
 }

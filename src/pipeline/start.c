@@ -7,6 +7,8 @@
  *     stored without it, ahead     another program went on meanwhile: adopted, and told
  *     stored without it, behind    the lake, with a warning; offsets_from_source rewinds on purpose
  * A position that the log does not have any more is moved by the reset policy, and the gap is told.
+ * A partition that the topic got later, while we run or since the lake has rows of the others, is
+ * read from its first record, whatever the policy.
  * The claim raises the owner's epoch by compare-and-swap, so that an earlier owner is fenced.
  *
  * Where the lake keeps no offsets, what the source stores is all there is: partitions are taken
@@ -209,10 +211,11 @@ static void tell_gap(struct mp_pipeline *p, int32_t id, int64_t wanted, int64_t 
         mp_metric_add(p->world.metrics, MP_M_OFFSET_GAP, label, (double)(next - wanted));
 }
 
-static int64_t within_log(struct mp_pipeline *p, const struct takeover *t, int64_t next)
+/* later: the topic had others before it, so nobody chose to leave out what it holds. */
+static int64_t within_log(struct mp_pipeline *p, const struct takeover *t, bool later, int64_t next)
 {
     if (next < 0)
-        return by_policy(p, t);
+        return later ? t->log.low : by_policy(p, t);
     if (t->log.low < 0 || t->log.high < 0 || (next >= t->log.low && next <= t->log.high))
         return next; /* a mark that is not known refuses nothing */
     tell_gap(p, t->id, next, t->log.low, t->log.high, by_policy(p, t));
@@ -384,6 +387,7 @@ static void tell_recreated(struct mp_pipeline *p, const struct takeover *takeove
 static enum mp_code take_over(struct mp_pipeline *p, struct mp_arena *arena,
                               struct takeover *takeovers, uint32_t count, struct mp_err *err)
 {
+    bool later = p->publisher_runs;
     enum mp_code code;
 
     code = look_up(p, arena, takeovers, count, err);
@@ -391,7 +395,9 @@ static enum mp_code take_over(struct mp_pipeline *p, struct mp_arena *arena,
         return code;
     tell_recreated(p, takeovers, count);
     for (uint32_t i = 0; i < count; i++)
-        takeovers[i].next = within_log(p, &takeovers[i], decide(p, &takeovers[i]));
+        later = later || takeovers[i].lake.next >= 0; /* all are claimed at once */
+    for (uint32_t i = 0; i < count; i++)
+        takeovers[i].next = within_log(p, &takeovers[i], later, decide(p, &takeovers[i]));
     code = p->lake->driver->offsets_in_lake ? claim(p, takeovers, count, err)
                                             : store_begin(p, takeovers, count, err);
     if (code)

@@ -137,12 +137,15 @@ static enum mp_code claim(struct mp_ducklake *lake, int32_t partition, struct mp
     return lake->lake.driver->claim(&lake->lake, &wanted, 1, err);
 }
 
+static bool same_files; /* append names the files of the call before */
+
 /* Two files of `rows` rows each, and the range [first, first + 2 * rows). rows 0: offsets only. */
 static enum mp_code append(struct mp_ducklake *lake, const struct mp_lake_table *table,
                            int64_t first, uint32_t rows, int64_t next, struct mp_err *err,
                            struct mp_lake_result *ret)
 {
     static const int64_t low = 1, high = 500;
+    static struct mp_str keys[2];
     struct mp_column_stats stats[2] = {
         {.field_id = 1,
          .type = MP_TYPE(INT64),
@@ -168,8 +171,9 @@ static enum mp_code append(struct mp_ducklake *lake, const struct mp_lake_table 
 
         lake->lake.driver->object_key(&lake->lake, table,
                                       &(struct mp_lake_place){.partition = &values[i]}, &key);
-        files[i] = (struct mp_lake_file){
-            mp_arena_str(&arena, mp_buf_str(&key)), rows, 1000, 100, stats, 2, &values[i]};
+        if (!same_files)
+            keys[i] = mp_arena_str(&arena, mp_buf_str(&key));
+        files[i] = (struct mp_lake_file){keys[i], rows, 1000, 100, stats, 2, &values[i]};
         mp_buf_fini(&key);
     }
     return lake->lake.driver->append(&lake->lake, &commit, err, ret);
@@ -341,6 +345,56 @@ static void appends_move_offsets_with_files(void)
               4);
     check_whole(catalog);
     mp_lake_close(&lake->lake);
+}
+
+/* Every statement has its time, however many a commit takes: one of many files would never come
+ * through otherwise, and neither would what comes behind it. */
+static void a_commit_of_many_files_has_the_time_it_takes(void)
+{
+    enum { COLUMNS = 400, FILES = 1200 };
+    const char *catalog = new_catalog();
+    struct mp_ducklake_options options = options_of(catalog);
+    struct mp_lake_new_column columns[COLUMNS];
+    struct mp_column_stats stats[COLUMNS];
+    struct mp_lake_file files[FILES];
+    struct mp_lake_create create = {MP_STR(""), NULL, 0};
+    struct mp_lake_evolution evolution = {columns, COLUMNS, NULL, 0, NULL};
+    struct mp_lake_append append = {NULL, files, FILES};
+    struct mp_lake_range range = {.next = FILES, .records = FILES, .rows = FILES};
+    struct mp_lake_commit commit = {&append, 1, &range, 1, .trigger = MP_STR("size")};
+    struct mp_lake_result result;
+    struct mp_lake *lake;
+    struct mp_err err;
+
+    options.statement_ms_max = 500;
+    CHECK_OK(mp_ducklake_open(&options, &env, &err, &lake), err);
+    for (uint32_t i = 0; i < COLUMNS; i++) {
+        columns[i] = (struct mp_lake_new_column){mp_str_c(mp_arena_printf(&arena, "c%u", i)),
+                                                 MP_TYPE(VARCHAR)};
+        stats[i] = (struct mp_column_stats){.field_id = (int32_t)i + 1,
+                                            .type = MP_TYPE(VARCHAR),
+                                            .rows = 1,
+                                            .has_bounds = true,
+                                            .min = MP_STR("some text, as bounds go"),
+                                            .max = MP_STR("some text, as bounds go")};
+    }
+    CHECK_OK(lake->driver->evolve(lake, MP_STR("events"), &evolution, &create, &err, &append.table),
+             err);
+    CHECK_OK(claim((struct mp_ducklake *)lake, 0, &err), err);
+    for (uint32_t i = 0; i < FILES; i++)
+        files[i] =
+            (struct mp_lake_file){mp_str_c(mp_arena_printf(&arena, "app/events/%u.parquet", i)),
+                                  1,
+                                  1000,
+                                  100,
+                                  stats,
+                                  COLUMNS,
+                                  NULL};
+    CHECK_OK(lake->driver->append(lake, &commit, &err, &result), err);
+    CHECK_INT(ask(catalog, "SELECT COUNT(*) FROM ducklake_file_column_stats"), COLUMNS * FILES);
+    CHECK_INT(ask(catalog, "SELECT COUNT(DISTINCT data_file_id) FROM ducklake_file_column_stats"),
+              FILES);
+    mp_lake_close(lake);
 }
 
 static void second_owner_fences_the_first(void)
@@ -568,6 +622,42 @@ static void answer_lost_for_good_is_found_by_the_next_call(void)
     mp_lake_close(&lake->lake);
 }
 
+/* What landed stays landed, whoever has taken the partition over since and however far it is: to
+ * call it fenced would have its files removed. */
+static void what_landed_before_another_owner_came_is_found(void)
+{
+    uint32_t last = calls_of_append();
+
+    for (int further = 0; further < 2; further++) {
+        const char *catalog = new_catalog();
+        struct mp_ducklake *one = open_lake(catalog), *two = open_lake(catalog);
+        const struct mp_lake_table *table, *theirs;
+        struct mp_lake_result result;
+        struct mp_err err;
+
+        CHECK_OK(evolve(one, NULL, &err, &table), err);
+        CHECK_OK(evolve(two, NULL, &err, &theirs), err);
+        CHECK_OK(claim(one, 0, &err), err);
+        CHECK_OK(append(one, table, 0, 5, 10, &err, &result), err);
+        arm(one, last, MP_DB_OUTAGE, true); /* the commit landed, the error goes up */
+        CHECK_INT(append(one, table, 10, 5, 20, &err, &result), MP_IO);
+        same_files = true;
+        CHECK_OK(claim(two, 0, &err), err);
+        if (further)
+            CHECK_OK(append(two, theirs, 20, 0, 30, &err, &result), err);
+        CHECK_OK(append(one, table, 10, 5, 20, &err, &result), err);
+        CHECK(result.already_published);
+        CHECK_INT(result.snapshot, ask(catalog, "SELECT MAX(begin_snapshot)"
+                                                " FROM ducklake_data_file"));
+        same_files = false;
+        CHECK_INT(append(one, table, 20, 5, 40, &err, &result), MP_FENCED);
+        CHECK_INT(ask(catalog, "SELECT COUNT(*) FROM ducklake_data_file"), 4);
+        check_whole(catalog);
+        mp_lake_close(&one->lake);
+        mp_lake_close(&two->lake);
+    }
+}
+
 /* Something is forced into the lake whenever the driver sleeps before another attempt. */
 struct forced {
     struct mp_env real;
@@ -756,11 +846,13 @@ int main(int argc, char **argv)
         TEST(names_are_checked),
         TEST(columns_are_added_once),
         TEST(appends_move_offsets_with_files),
+        TEST(a_commit_of_many_files_has_the_time_it_takes),
         TEST(second_owner_fences_the_first),
         TEST(widening_asks_every_live_file),
         TEST(changed_tables_are_refused),
         TEST(lost_answer_is_settled_from_the_side_table),
         TEST(answer_lost_for_good_is_found_by_the_next_call),
+        TEST(what_landed_before_another_owner_came_is_found),
         TEST(lost_races_cost_no_memory),
         TEST(race_at_any_call_is_run_again),
         TEST(loss_at_any_call_leaves_old_or_new),

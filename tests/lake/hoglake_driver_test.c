@@ -231,6 +231,7 @@ static void faults_of_open(void)
         {{.status = 410}, MP_REFUSED, false},
         {{.status = 422}, MP_REFUSED, false},
         {{.status = 301, .headers = "Location: /elsewhere\r\n"}, MP_BAD_CONFIG, false},
+        {{.status = 404, .body = "<html>no such route"}, MP_IO, true}, /* not the catalog's words */
         {{.body = "<html>"}, MP_REFUSED, false},
         {{.body = "{\"name\":\"millpond\"}"}, MP_REFUSED, false},
     };
@@ -328,6 +329,51 @@ static void a_table_that_is_not_there(void)
     OPEN(steps, "", 0);
     fault(resolve(&table), MP_NOT_FOUND, false);
     over(2);
+}
+
+/* What something in between answers where it has no way to the catalog says nothing of the table:
+ * taken for its end, it would be made anew, and a plan for it be dropped. */
+static const struct http_step in_between[] = {
+    {.status = 404},
+    {.status = 404, .body = "<html>404 page not found</html>"},
+    {.status = 404, .body = "{\"message\":\"no Route matched with those values\"}"},
+    {.status = 404, .body = "{\"status\":404,\"error\":\"Not Found\"}"},
+};
+#define IN_BETWEEN (sizeof(in_between) / sizeof(*in_between))
+
+static void a_404_of_something_in_between_may_pass(void)
+{
+    for (size_t i = 0; i < IN_BETWEEN; i++) {
+        const struct http_step steps[] = {CATALOG(""), in_between[i], TABLE(7, ID, ), FOREVER};
+        const struct mp_lake_table *table;
+
+        OPEN(steps, "", 0);
+        fault(resolve(&table), MP_IO, true);
+        CHECK_INT(resolved()->snapshot, 7);
+        over(4);
+    }
+}
+
+/* Keys and plans are made of it: what is none must not come so far. */
+static void a_table_without_a_uuid_is_refused(void)
+{
+#define WITH_UUID(text)                                                                            \
+    {                                                                                              \
+        .body = TABLE_TEXT(text, 7, ID, )                                                          \
+    }
+    static const struct http_step rows[] = {WITH_UUID(""),
+                                            WITH_UUID("0e0b6c8e 0000-0000-0000-000000000001"),
+                                            WITH_UUID(UUID "0"), WITH_UUID(UUID UUID UUID)};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        const struct http_step steps[] = {CATALOG(""), rows[i], FOREVER};
+        const struct mp_lake_table *table;
+
+        OPEN(steps, "", 0);
+        fault(resolve(&table), MP_REFUSED, false);
+        mentions("table_uuid");
+        over(2);
+    }
 }
 
 /* A quarter of the retention; the options are asked for once. */
@@ -1094,6 +1140,27 @@ static void a_reading_that_fails_leaves_the_files_in_use(void)
     over(8);
 }
 
+/* The table is not known to be gone: neither is the commit given up, nor taken for done. */
+static void a_reading_by_something_in_between_leaves_the_files_in_use(void)
+{
+    static const struct http_step reused = {
+        .status = 422,
+        .body = "{\"error\":\"validation\",\"detail\":\"idempotency_key reused with a different "
+                "request\"}"};
+
+    for (size_t i = 0; i < IN_BETWEEN; i++) {
+        READY(REFUSED(409, "ddl_since_read_snapshot"), in_between[i], reused, in_between[i], reused,
+              TABLE(9, ID, ));
+        for (int attempt = 0; attempt < 2; attempt++) {
+            fault(append(table), MP_IO, true);
+            CHECK(!result.orphaned && !result.already_published);
+        }
+        CHECK_OK(append(table), err);
+        CHECK(result.already_published);
+        over(9);
+    }
+}
+
 static void other_refusals(void)
 {
     static const struct {
@@ -1202,6 +1269,31 @@ static void published_is_what_the_receipt_says(void)
     over(4);
 }
 
+/* Offsets move behind what is published: only the catalog's own yes or no counts. */
+static void an_answer_that_is_no_receipt_proves_nothing(void)
+{
+    static const struct http_step rows[] = {
+        {.body = "<html>we will be back soon</html>"},
+        {.status = 204},
+        {.body = "{}"},
+        {.body = "[]"},
+        {.body = "{\"snapshot_id\":8}"},
+        {.body = "{\"operation_id\":\"b0d4cb64-6463-52e1-9068-d1cd68e685e7\",\"snapshot_id\":8}"},
+    };
+    bool published;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows) + IN_BETWEEN; i++) {
+        bool fine = i < sizeof(rows) / sizeof(*rows);
+        const struct http_step steps[] = {
+            CATALOG(""), fine ? rows[i] : in_between[i - sizeof(rows) / sizeof(*rows)]};
+
+        OPEN(steps, "", 0);
+        fault(lake->driver->published(lake, MP_STR(KEY), &err, &published),
+              fine ? MP_REFUSED : MP_IO, !fine);
+        over(2);
+    }
+}
+
 static void hear(void *self, int32_t partition, int64_t last)
 {
     mp_buf_printf(self, "%d:%lld ", partition, (long long)last);
@@ -1240,6 +1332,37 @@ static void lost_offsets_are_named_by_messages(void)
     over(7);
 }
 
+/* "No row" would have everything read into the table once more. */
+static void what_is_no_list_does_not_say_that_there_are_no_rows(void)
+{
+    static const struct http_step rows[][3] = {
+        {{.body = "<html>we will be back soon</html>"}},
+        {{.body = "{\"files\":[]}"}},
+        {{.body = "[{}]"}, {.body = "<html>"}},
+        {{.body = "[{}]"}, CATALOG(""), {.body = "<html>"}},
+        {{.body = "[{}]"}, CATALOG(""), {.body = "{\"has_more\":false}"}},
+    };
+    struct mp_buf text = MP_BUF_INIT(1000);
+    bool any;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        const struct http_step steps[] = {CATALOG(""), rows[i][0], rows[i][1], rows[i][2]};
+
+        OPEN(steps, "", 0);
+        fault(lake->driver->written(lake, MP_STR("events"), hear, &text, &err, &any), MP_REFUSED,
+              false);
+        over(i < 2 ? 2 : i < 3 ? 3 : 4);
+    }
+    for (size_t i = 0; i < IN_BETWEEN; i++) {
+        const struct http_step steps[] = {CATALOG(""), in_between[i]};
+
+        OPEN(steps, "", 0);
+        fault(lake->driver->written(lake, MP_STR("events"), hear, &text, &err, &any), MP_IO, true);
+        over(2);
+    }
+    mp_buf_fini(&text);
+}
+
 static void ping_asks_for_the_catalog(void)
 {
     static const struct http_step steps[] = {CATALOG(""), CATALOG(""), {.status = 503}};
@@ -1263,6 +1386,8 @@ int main(int argc, char **argv)
         TEST(a_look_changes_nothing),
         TEST(a_table_is_read_as_it_is),
         TEST(a_table_that_is_not_there),
+        TEST(a_404_of_something_in_between_may_pass),
+        TEST(a_table_without_a_uuid_is_refused),
         TEST(a_reading_is_good_for_a_quarter_of_the_retention),
         TEST(after_a_refresh_the_table_is_read_again),
         TEST(a_layout_that_is_as_wanted),
@@ -1296,13 +1421,16 @@ int main(int argc, char **argv)
         TEST(files_that_do_not_fit_are_orphans),
         TEST(a_table_under_alteration_does_not_keep_us_for_ever),
         TEST(a_reading_that_fails_leaves_the_files_in_use),
+        TEST(a_reading_by_something_in_between_leaves_the_files_in_use),
         TEST(other_refusals),
         TEST(a_table_that_was_made_anew_is_resolved_again),
         TEST(another_commit_replaces_the_one_held),
         TEST(other_files_of_the_same_ranges_are_another_request),
         TEST(without_files_nothing_is_sent),
         TEST(published_is_what_the_receipt_says),
+        TEST(an_answer_that_is_no_receipt_proves_nothing),
         TEST(lost_offsets_are_named_by_messages),
+        TEST(what_is_no_list_does_not_say_that_there_are_no_rows),
         TEST(ping_asks_for_the_catalog),
     };
 

@@ -1,4 +1,5 @@
 /* The metrics page, letter by letter. */
+#include "base/utf8.h"
 #include "harness/test.h"
 #include "obs/metric.h"
 #include "obs/metric_priv.h"
@@ -309,6 +310,25 @@ static void the_table_is_sound(void)
     }
 }
 
+/* A page with one label that is not UTF-8 is refused as a whole. */
+static void a_long_label_is_cut_between_characters(void)
+{
+    struct mp_env env;
+    struct mp_metrics *metrics = new_metrics(&env);
+    struct mp_buf page = MP_BUF_INIT(MP_METRICS_PAGE_BYTES_MAX);
+    char label[302] = "x";
+
+    for (int i = 0; i < 150; i++)
+        memcpy(label + 1 + 2 * i, "\xc3\xa9", 3);
+    mp_metric_add(metrics, MP_M_FILTER_MATCHED, label, 7);
+    mp_metrics_print(metrics, &page);
+    CHECK(mp_utf8_is(mp_buf_str(&page)));
+    label[255] = 0;
+    CHECK_INT(mp_metric_value(metrics, MP_M_FILTER_MATCHED, label), 7);
+    mp_buf_fini(&page);
+    mp_metrics_free(metrics);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
@@ -316,7 +336,7 @@ int main(int argc, char **argv)
         TEST(escapes_labels),     TEST(spells_numbers_as_the_python_client_does),
         TEST(knows_the_process),  TEST(a_small_page_ends_between_lines),
         TEST(series_have_an_end), TEST(counts_from_several_threads),
-        TEST(the_table_is_sound),
+        TEST(the_table_is_sound), TEST(a_long_label_is_cut_between_characters),
     };
 
     return test_main(argc, argv, tests, sizeof(tests) / sizeof(*tests));

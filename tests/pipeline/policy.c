@@ -2,9 +2,25 @@
 #include "world.h"
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "parquet/footer.h"
 
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 static struct world world;
+static atomic_int ahead_s; /* the wall clock says so much more than it will say from then on */
+
+/* In place of libc's. */
+int clock_gettime(clockid_t clock, struct timespec *ret)
+{
+    long result = syscall(SYS_clock_gettime, clock, ret);
+
+    if (clock == CLOCK_REALTIME)
+        ret->tv_sec += atomic_load(&ahead_s);
+    return (int)result;
+}
 
 static int64_t next_of(int32_t partition)
 {
@@ -114,6 +130,35 @@ static void bad_records_of_any_time_are_quarantined(void)
     commit = mp_fake_commit(world.catalog, 0);
     CHECK_INT(nulls_of(commit->appends[commit->append_count - 1].files[0].key, MP_STR("timestamp")),
               4);
+    world_close(&world);
+}
+
+/* Good and bad records fill the memory together, so together they make a flush. */
+static void good_and_bad_records_share_the_budget(void)
+{
+    enum { RECORD_BYTES = 32 << 10, FLUSH_BYTES = 8 << 20, POLLED = 10 };
+    char *text = mp_alloc(RECORD_BYTES);
+    struct mp_err err;
+
+    memset(text, 'x', RECORD_BYTES);
+    world_open(&world, 1, 1);
+    world.options.flush_bytes = FLUSH_BYTES;
+    world.options.flush_interval_ms = 1000000;
+    world.options.poll_records_max = POLLED;
+    for (int i = 0; i < 600; i++) {
+        memcpy(text, i % 2 ? "{\"a\":\"" : "{\"a\":x", 6);
+        memcpy(text + RECORD_BYTES - 2, "\"}", 2);
+        mp_fake_log_add(world.log, 0, MP_STR("k"), mp_str_n(text, RECORD_BYTES), 1);
+    }
+    mp_free(text);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(next_of(0), 600);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_QUARANTINED, "syntax"), 300);
+    for (uint32_t i = 0; i < mp_fake_commit_count(world.catalog); i++) {
+        const struct mp_lake_range *range = &mp_fake_commit(world.catalog, i)->ranges[0];
+
+        CHECK((range->records - POLLED) * RECORD_BYTES <= FLUSH_BYTES + FLUSH_BYTES * 2 / 5);
+    }
     world_close(&world);
 }
 
@@ -280,6 +325,108 @@ static void latest_starts_at_the_end(void)
     world_close(&world);
 }
 
+/* While an object is put the topic gets a second partition, and the loop has time to see it. */
+static enum mp_memory_fault grow_at_put(void *self, enum mp_memory_op op, struct mp_str key,
+                                        uint64_t ordinal)
+{
+    uint64_t *sought = self;
+    struct timespec moment = {.tv_nsec = 1000000};
+
+    (void)key;
+    if (op != MP_MEMORY_PUT || ordinal != *sought)
+        return MP_MEMORY_NO_FAULT;
+    mp_fake_log_partitions(world.log, 2);
+    world_add(&world, 1, 7);
+    atomic_fetch_add(&world.slept_us, UINT64_C(31000000));
+    *sought = mp_fake_log_calls(world.log, MP_FAKE_LOG_SEEK);
+    for (int i = 0; i < 200 && mp_fake_log_calls(world.log, MP_FAKE_LOG_SEEK) == *sought; i++)
+        nanosleep(&moment, NULL);
+    return MP_MEMORY_NO_FAULT;
+}
+
+/* A topic made anew with one partition, of which a second was known before: what is being published
+ * keeps the table it was made for. */
+static void a_partition_that_comes_back_leaves_a_flush_alone(void)
+{
+    uint64_t put;
+    struct mp_err err;
+
+    world_open(&world, 2, 1);
+    world_add(&world, 0, 5);
+    world_add(&world, 1, 5);
+    CHECK_OK(run(&err), err);
+    mp_fake_log_free(world.log);
+    world.log = mp_fake_log_new(1);
+    world_add(&world, 0, 25);
+    put = mp_memory_counts(world.disk).ops[MP_MEMORY_PUT] + 1;
+    mp_memory_fault_decide(world.disk, grow_at_put, &put);
+    world.options.until_end = false;
+    world.options.flush_interval_ms = 1;
+    CHECK_INT(world_run_until(&world, MP_M_RECORDS_WRITTEN, 10 + 20 + 2, &err), MP_OK);
+    CHECK_INT(next_of(0), 25);
+    CHECK_INT(next_of(1), 7);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_ERRORS, "schema"), 0);
+    world_close(&world);
+}
+
+/* What was written to a partition before it was seen is read all the same: nobody chose to leave it
+ * out. */
+static void latest_is_not_for_partitions_that_come_later(void)
+{
+    uint64_t put = 1;
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world.options.reset = MP_PIPELINE_LATEST;
+    world.options.until_end = false;
+    world.options.flush_interval_ms = 1;
+    commit_as_python(0);
+    world_add(&world, 0, 25);
+    mp_memory_fault_decide(world.disk, grow_at_put, &put);
+    CHECK_INT(world_run_until(&world, MP_M_RECORDS_WRITTEN, 25 + 7, &err), MP_OK);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_WRITTEN, NULL), 25 + 7);
+    CHECK_INT(next_of(0), 25);
+    CHECK_INT(next_of(1), 7);
+    mp_fake_log_partitions(world.log, 3); /* or while nobody ran */
+    world_add(&world, 2, 9);
+    world.options.until_end = true;
+    CHECK_OK(run(&err), err);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_WRITTEN, NULL), 25 + 7 + 9);
+    world_close(&world);
+}
+
+/* An object takes half a second to put; polls tells how often the source was served meanwhile. */
+static enum mp_memory_fault dawdle(void *self, enum mp_memory_op op, struct mp_str key,
+                                   uint64_t ordinal)
+{
+    struct timespec half = {.tv_nsec = 500000000};
+    uint64_t *polls = self;
+
+    (void)key;
+    if (op != MP_MEMORY_PUT || ordinal != 1)
+        return MP_MEMORY_NO_FAULT;
+    *polls = mp_fake_log_calls(world.log, MP_FAKE_LOG_POLL);
+    nanosleep(&half, NULL);
+    *polls = mp_fake_log_calls(world.log, MP_FAKE_LOG_POLL) - *polls;
+    return MP_MEMORY_NO_FAULT;
+}
+
+static void a_wall_clock_that_goes_back_stops_nothing(void)
+{
+    uint64_t polls = 0;
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 10);
+    mp_memory_fault_decide(world.disk, dawdle, &polls);
+    atomic_store(&ahead_s, 3600);
+    CHECK_OK(run(&err), err);
+    atomic_store(&ahead_s, 0);
+    CHECK_INT(next_of(0), 10);
+    CHECK(polls > 3);
+    world_close(&world);
+}
+
 static void a_stolen_partition_fences(void)
 {
     struct mp_err err;
@@ -292,6 +439,36 @@ static void a_stolen_partition_fences(void)
     CHECK_INT(mp_fake_commit_count(world.catalog), 0);
     CHECK_INT(mp_metric_value(world.metrics, MP_M_FENCED, NULL), 1);
     CHECK_INT(mp_memory_counts(world.disk).objects, 0); /* our file is taken away again */
+    world_close(&world);
+}
+
+/* Somebody takes the partition while we wait to ask again for a commit whose answer was lost. */
+static void steal_meanwhile(void *self, uint64_t us)
+{
+    static bool stolen;
+
+    (void)self;
+    atomic_fetch_add(&world.slept_us, us);
+    if (stolen || mp_fake_commit_count(world.catalog) != 1)
+        return;
+    stolen = true;
+    mp_fake_steal(world.catalog, 0);
+}
+
+/* It had landed: its files are the lake's. */
+static void a_stolen_partition_leaves_what_landed_before(void)
+{
+    int64_t next[1];
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 50);
+    world.options.flush_bytes = 1 << 20;
+    world.env.sleep_us = steal_meanwhile;
+    mp_fake_fail(world.catalog, MP_FAKE_APPEND, 1, MP_TIMEOUT, true);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(world_check(&world, next), 50);
+    CHECK_INT(mp_memory_counts(world.disk).objects, 1);
     world_close(&world);
 }
 
@@ -521,6 +698,7 @@ int main(int argc, char **argv)
         TEST(skipped_records_advance_offsets_without_a_snapshot),
         TEST(bad_records_go_to_the_quarantine_table),
         TEST(bad_records_of_any_time_are_quarantined),
+        TEST(good_and_bad_records_share_the_budget),
         TEST(columns_count_as_added_once_the_table_is_there),
         TEST(failed_table_changes_are_counted),
         TEST(another_programs_offsets_are_adopted_when_ahead),
@@ -529,7 +707,11 @@ int main(int argc, char **argv)
         TEST(the_group_may_be_gone),
         TEST(offsets_that_left_the_log_are_counted),
         TEST(latest_starts_at_the_end),
+        TEST(a_partition_that_comes_back_leaves_a_flush_alone),
+        TEST(latest_is_not_for_partitions_that_come_later),
+        TEST(a_wall_clock_that_goes_back_stops_nothing),
         TEST(a_stolen_partition_fences),
+        TEST(a_stolen_partition_leaves_what_landed_before),
         TEST(a_changed_table_is_read_again_from_the_source),
         TEST(a_refused_column_is_rescued),
         TEST(a_refused_own_column_stops),

@@ -459,6 +459,41 @@ static void a_plan_is_settled_while_running(void)
     world_close(&world);
 }
 
+/* A plan that is being settled then is the next process's; what was read is published as ever. */
+static void a_stop_while_a_plan_is_settled_publishes_what_was_read(void)
+{
+    struct actor running, other;
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world.options.plan_age_s_max = 6 * 86400;
+    world.options.unsure_ms = 75000;
+    world_add(&world, 0, 10);
+    world.options.flush_bytes = 1; /* after every poll */
+    running = actor_of(ACTOR_FREEZES, ACTOR_APPEND, 1);
+    actor_start(&running);
+    CHECK(actor_wait(&running));
+    mp_fake_log_partitions(world.log, 2);
+    world_add(&world, 1, 20);
+    other = actor_of(ACTOR_DIES, ACTOR_APPEND, 1);
+    other.ordinal = 1;
+    other.replica_count = 2;
+    CHECK(actor_run(&other, &err) != MP_OK);
+    mp_fake_log_truncate(world.log, 1, 20); /* it cannot be carried out, and is waited for */
+    world_add(&world, 0, 300);
+    atomic_fetch_add(&world.slept_us, UINT64_C(31) * 1000000);
+    running.fate_call = ACTOR_PUBLISHED; /* the first question about the plan */
+    actor_thaw(&running);
+    CHECK(actor_wait(&running));
+    mp_pipeline_stop(running.pipeline);
+    actor_thaw(&running);
+    CHECK_INT(actor_join(&running), MP_OK);
+    CHECK_INT(mp_fake_commit_count(world.catalog), 2);
+    CHECK_INT(mp_fake_log_committed(world.log, 0).offset, range_of(1, 0)->next);
+    CHECK(mp_fake_log_committed(world.log, 1).metadata.size > 0);
+    world_close(&world);
+}
+
 static void a_refused_commit_is_read_again_and_its_files_named(void)
 {
     struct mp_err err;
@@ -551,6 +586,7 @@ int main(int argc, char **argv)
         TEST(a_frozen_owner_doubles_nothing),
         TEST(a_frozen_owner_cannot_complete_a_void_plan),
         TEST(a_plan_is_settled_while_running),
+        TEST(a_stop_while_a_plan_is_settled_publishes_what_was_read),
         TEST(a_refused_commit_is_read_again_and_its_files_named),
         TEST(a_refusal_after_a_lost_answer_doubles_nothing),
         TEST(a_flush_that_takes_too_long_has_failed_and_is_kept),

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -145,6 +146,45 @@ enum mp_code world_run(struct world *world, uint64_t stop_at_put, struct mp_err 
     if (stop_at_put)
         mp_memory_fault_decide(world->disk, kill_at_put, &process);
     code = mp_pipeline_run(process.pipeline, err);
+    mp_pipeline_free(process.pipeline);
+    mp_memory_fault_decide(world->disk, NULL, NULL);
+    return code;
+}
+
+struct watch {
+    struct process *process;
+    enum mp_metric metric;
+    double value;
+};
+
+static void *stop_at_value(void *self)
+{
+    struct watch *watch = self;
+    struct world *world = watch->process->world;
+    struct timespec moment = {.tv_nsec = 1000000};
+
+    for (int i = 0;
+         i < 20000 && mp_metric_value(world->metrics, watch->metric, NULL) < watch->value; i++)
+        nanosleep(&moment, NULL);
+    mp_pipeline_stop(watch->process->pipeline);
+    return NULL;
+}
+
+enum mp_code world_run_until(struct world *world, enum mp_metric metric, double value,
+                             struct mp_err *err)
+{
+    struct process process = {.world = world};
+    struct mp_pipeline_doors doors = {&process, open_lake, open_store, open_source};
+    struct mp_pipeline_world outside = {&world->env, NULL, world->metrics, NULL};
+    struct watch watch = {&process, metric, value};
+    pthread_t watcher;
+    enum mp_code code;
+
+    *err = (struct mp_err){0};
+    process.pipeline = mp_pipeline_new(&world->options, &doors, &outside);
+    CHECK_INT(pthread_create(&watcher, NULL, stop_at_value, &watch), 0);
+    code = mp_pipeline_run(process.pipeline, err);
+    pthread_join(watcher, NULL);
     mp_pipeline_free(process.pipeline);
     mp_memory_fault_decide(world->disk, NULL, NULL);
     return code;

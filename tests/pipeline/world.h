@@ -31,6 +31,10 @@ void world_add(struct world *world, int32_t partition, uint32_t count);
 /* A process from start to end. stop_at_put: the put at which it is killed (stopped twice), 0:
  * none. Gives the code of run. */
 enum mp_code world_run(struct world *world, uint64_t stop_at_put, struct mp_err *err);
+/* The same of one without an end: it is stopped once the metric has come to so much, or 20 s have
+ * gone. */
+enum mp_code world_run_until(struct world *world, enum mp_metric metric, double value,
+                             struct mp_err *err);
 /* Checks every commit: ranges tile from 0, rows are those of the ranges, objects are there.
  * Gives the rows committed in all; *ret_next has the next offset of each partition. */
 uint64_t world_check(struct world *world, int64_t *ret_next);

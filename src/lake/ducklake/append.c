@@ -10,7 +10,8 @@
  * ducklake_column or the like reads the whole catalog, and is made only after DDL somewhere.
  *
  * A1  a lost race runs 1 to 4 again with the same expected offsets; files stay where they are
- * A2  a lost answer does so too: had the commit landed, the swap finds our own values (O2)
+ * A2  a lost answer does so too: had the commit landed, the swap finds our own values (O2), or
+ *     those of an owner who came after it; then the files tell
  * A3  a table's column statistics are exact or absent. The extension answers min and max from
  *     them and skips tables by them, so our first append to a table removes its rows; the
  *     extension makes none again while there is a row in ducklake_table_stats, which we see to
@@ -22,6 +23,8 @@
 
 #include <assert.h>
 #include <stdio.h>
+
+#define STATS_A_TRIP 50000u /* rows of one round trip, and those of one more file */
 
 struct append_context {
     const struct mp_lake_commit *commit;
@@ -90,8 +93,10 @@ static struct mp_db_value bound_value(struct mp_buf *buf, const struct mp_column
                                                : mp_db_null(MP_DB_TEXT);
 }
 
-static void stats_send(struct mp_ducklake *lake, const struct mp_lake_append *append,
-                       int64_t file_id)
+/* Many rows are more than one round trip: each has its own time, so that the number of files and
+ * columns does not decide whether a commit can land at all. */
+static enum mp_code stats_send(struct mp_ducklake *lake, const struct mp_lake_append *append,
+                               int64_t file_id, struct mp_err *err)
 {
     static const struct mp_db_column columns[] = {
         {"data_file_id", MP_DB_INT},      {"table_id", MP_DB_INT},    {"column_id", MP_DB_INT},
@@ -99,12 +104,16 @@ static void stats_send(struct mp_ducklake *lake, const struct mp_lake_append *ap
         {"min_value", MP_DB_TEXT},        {"max_value", MP_DB_TEXT},  {"contains_nan", MP_DB_BOOL},
     };
     struct mp_buf low = MP_BUF_INIT(4096), high = MP_BUF_INIT(4096);
+    uint64_t rows = 0;
+    bool begun = false;
+    enum mp_code code = MP_OK;
 
-    mp_db_rows_begin(lake->db, "ducklake_file_column_stats", columns,
-                     sizeof(columns) / sizeof(*columns));
-    for (uint32_t i = 0; i < append->file_count; i++) {
+    for (uint32_t i = 0; i < append->file_count && !code; i++) {
         const struct mp_lake_file *file = &append->files[i];
 
+        if (!begun)
+            mp_db_rows_begin(lake->db, "ducklake_file_column_stats", columns,
+                             sizeof(columns) / sizeof(*columns));
         for (uint32_t c = 0; c < file->stats_count; c++) {
             const struct mp_column_stats *stats = &file->stats[c];
             bool floats = stats->type.id == MP_TYPE_FLOAT || stats->type.id == MP_TYPE_DOUBLE;
@@ -121,10 +130,19 @@ static void stats_send(struct mp_ducklake *lake, const struct mp_lake_append *ap
                                bound_value(&high, stats, true),
                                floats ? mp_db_bool(stats->nans > 0) : mp_db_null(MP_DB_BOOL)});
         }
+        begun = true;
+        rows += file->stats_count;
+        if (rows < STATS_A_TRIP && i + 1 < append->file_count)
+            continue;
+        mp_db_rows_end(lake->db);
+        if (rows >= STATS_A_TRIP)
+            code = mp_db_sync(lake->db, err);
+        rows = 0;
+        begun = false;
     }
-    mp_db_rows_end(lake->db);
     mp_buf_fini(&low);
     mp_buf_fini(&high);
+    return code;
 }
 
 static void partitions_send(struct mp_ducklake *lake, const struct mp_lake_append *append,
@@ -323,21 +341,7 @@ static void changes_send(struct mp_ducklake *lake, const struct append_context *
     mp_buf_fini(&extra);
 }
 
-/* The swap's answer, read before anything else is believed: A2. */
-static enum mp_code swap_read(struct mp_ducklake *lake, struct append_context *context,
-                              uint32_t number, struct mp_err *err)
-{
-    const struct mp_lake_commit *commit = context->commit;
-    enum mp_code code;
-
-    if (mp_db_result(lake->db, number)->changed == (int64_t)commit->range_count)
-        return MP_OK;
-    code = mp_dl_swap_settle(lake, commit->ranges, commit->range_count, err, &context->snapshot);
-    context->already_published = code == MP_OK;
-    return code;
-}
-
-/* Without ranges there is no side row to tell what became of an attempt; the file row tells. */
+/* Where no side row tells what became of an earlier attempt, the row of a file does. */
 static enum mp_code landed_before(struct mp_ducklake *lake, struct append_context *context,
                                   struct mp_err *err)
 {
@@ -363,6 +367,31 @@ static enum mp_code landed_before(struct mp_ducklake *lake, struct append_contex
     if (answer->rows)
         context->snapshot = mp_db_number(answer, 0, 0, -1);
     return MP_OK;
+}
+
+/* The swap's answer, read before anything else is believed: A2. To call it fenced has the files
+ * removed, so that must be true of every attempt. */
+static enum mp_code swap_read(struct mp_ducklake *lake, struct append_context *context,
+                              uint32_t number, struct mp_err *err)
+{
+    const struct mp_lake_commit *commit = context->commit;
+    struct mp_err fenced;
+    enum mp_code code;
+
+    if (mp_db_result(lake->db, number)->changed == (int64_t)commit->range_count)
+        return MP_OK;
+    code =
+        mp_dl_swap_settle(lake, commit->ranges, commit->range_count, &fenced, &context->snapshot);
+    context->already_published = code == MP_OK;
+    if (code == MP_FENCED && context->file_count) {
+        code = landed_before(lake, context, err);
+        if (code || context->already_published)
+            return code;
+        code = MP_FENCED;
+    }
+    if (code && err)
+        *err = fenced;
+    return code;
 }
 
 static enum mp_code offsets_work(struct mp_ducklake *lake, void *context_of_any, struct mp_err *err,
@@ -397,7 +426,9 @@ static enum mp_code append_rows(struct mp_ducklake *lake, const struct mp_lake_a
     if (code)
         return code;
     files_send(lake, append, snapshot, file_id, row_id);
-    stats_send(lake, append, file_id);
+    code = stats_send(lake, append, file_id, err);
+    if (code)
+        return code;
     partitions_send(lake, append, file_id);
     if (!table->settled) {
         MP_DB_SEND(lake->db, "DELETE FROM ducklake_table_column_stats WHERE table_id = $1", /* A3 */

@@ -8,7 +8,8 @@
  *
  * O1  expected values come from this process's memory and are never read again before a retry
  * O2  a swap that found fewer rows than ranges is either our own earlier attempt, whose answer
- *     was lost (every row has our epoch and the range's end), or somebody else's
+ *     was lost (every row has our epoch and the range's end), or somebody else's. Had ours landed
+ *     before the other one came, its files tell (append.c)
  */
 #include "lake/ducklake/priv.h"
 #include "lake/ducklake/time.h"

@@ -263,6 +263,18 @@ enum mp_code mp_hog_append(struct mp_lake *self, const struct mp_lake_commit *co
     return code;
 }
 
+/* A receipt, and that of the key: whoever asks moves its offsets by it. */
+static enum mp_code read_receipt(struct mp_hoglake *lake, struct mp_str key, struct mp_err *err)
+{
+    struct mp_wire_reader reader = {.arena = &lake->scratch, .answer = true};
+    struct mp_str operation = none;
+
+    mp_wire_receipt_read(&reader, lake->answer.json, &operation);
+    if (!reader.failed && !mp_str_eq_fold(operation, key))
+        mp_wire_fault(&reader, "it is the receipt of another key");
+    return reader.failed ? mp_hog_malformed(lake, &reader, err) : MP_OK;
+}
+
 enum mp_code mp_hog_published(struct mp_lake *self, struct mp_str key, struct mp_err *err,
                               bool *ret)
 {
@@ -273,9 +285,11 @@ enum mp_code mp_hog_published(struct mp_lake *self, struct mp_str key, struct mp
     snprintf(path, sizeof(path), "/commit/receipts/%.*s", MP_LAKE_KEY_SIZE - 1, key.data);
     mp_hog_url(lake, MP_HOG_CATALOG, none, path);
     code = mp_hog_ask(lake, "GET", none, err);
-    if (!code && !mp_hog_fine(&lake->answer) && lake->answer.status != 404)
+    if (!code && mp_hog_fine(&lake->answer))
+        code = read_receipt(lake, key, err);
+    else if (!code && !mp_hog_says_absent(&lake->answer))
         code = mp_hog_refusal(lake, err);
     if (!code)
-        *ret = lake->answer.status != 404;
+        *ret = mp_hog_fine(&lake->answer);
     return code;
 }

@@ -3,7 +3,7 @@
  *     answer              error                 the same call may succeed later
  *     none                as net says           yes
  *     408, 429, 5xx       MP_IO                 yes, not before Retry-After
- *     404                 MP_IO                 yes
+ *     404                 MP_IO                 yes: what stands in between says so too
  *     409                 MP_CONFLICT           yes
  *     3xx                 MP_BAD_CONFIG         no: redirects are not followed
  *     410, 422, other     MP_REFUSED            no
@@ -89,6 +89,11 @@ enum mp_code mp_hog_ask(struct mp_hoglake *lake, const char *method, struct mp_s
 bool mp_hog_passing(unsigned status)
 {
     return status == 408 || status == 429 || (status >= 500 && status < 600);
+}
+
+bool mp_hog_says_absent(const struct mp_hog_answer *answer)
+{
+    return answer->status == 404 && mp_str_eq(answer->error.error, MP_STR("not_found"));
 }
 
 /* The first bytes of a text that a message has room for. */

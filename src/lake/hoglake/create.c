@@ -78,7 +78,7 @@ enum mp_code mp_hog_catalog_found(struct mp_hoglake *lake, struct mp_str data_pa
 {
     enum mp_code code = get_catalog(lake, err);
 
-    if (!code && lake->answer.status == 404) {
+    if (!code && mp_hog_says_absent(&lake->answer)) {
         if (!data_path.size)
             return mp_err_set(
                 err, MP_BAD_CONFIG,

@@ -104,7 +104,10 @@ static inline bool mp_hog_fine(const struct mp_hog_answer *answer)
 bool mp_hog_passing(unsigned status);
 /* The last answer, which is not fine, as an error. A 409 is a lost race (retriable). */
 enum mp_code mp_hog_refusal(struct mp_hoglake *lake, struct mp_err *err);
-/* The last answer, a 404, as MP_NOT_FOUND. */
+/* A 404 in the catalog's own words. What stands in between (a proxy without a route) answers 404
+ * too, which says nothing of what was asked for. */
+bool mp_hog_says_absent(const struct mp_hog_answer *answer);
+/* The last answer, which says so, as MP_NOT_FOUND. */
 enum mp_code mp_hog_absent(struct mp_hoglake *lake, struct mp_err *err);
 /* A fine answer that could not be read. */
 enum mp_code mp_hog_malformed(struct mp_hoglake *lake, const struct mp_wire_reader *reader,

@@ -42,7 +42,11 @@ static enum mp_code fill(struct mp_hog_table *table, const struct mp_wire_table 
     struct mp_live_column *columns =
         mp_arena_take(&table->arena, sizeof(*columns) * (wire->column_count + 1));
     const char *wrong;
+    char canonical[37];
 
+    if (!mp_wire_uuid_read(wire->uuid, canonical)) /* used as it is, in keys and plans */
+        return mp_err_set(err, MP_REFUSED, "the table's table_uuid \"%.*s\" is none",
+                          wire->uuid.size < 80 ? (int)wire->uuid.size : 80, wire->uuid.data);
     view->schema_name = mp_arena_str(&table->arena, wire->namespace_name);
     view->name = mp_arena_str(&table->arena, wire->name);
     view->uuid = mp_arena_str(&table->arena, wire->uuid);
@@ -98,7 +102,7 @@ enum mp_code mp_hog_table_get(struct mp_hoglake *lake, struct mp_str name, struc
     code = mp_hog_ask(lake, "GET", (struct mp_str){NULL, 0}, err);
     if (code)
         return code;
-    if (lake->answer.status == 404)
+    if (mp_hog_says_absent(&lake->answer))
         return mp_hog_absent(lake, err);
     if (!mp_hog_fine(&lake->answer))
         return mp_hog_refusal(lake, err);

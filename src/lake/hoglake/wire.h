@@ -207,6 +207,8 @@ void mp_wire_creation_read(struct mp_wire_reader *reader, const json_t *value,
                            struct mp_wire_creation *ret);
 void mp_wire_commit_result_read(struct mp_wire_reader *reader, const json_t *value,
                                 struct mp_wire_commit_result *ret);
+/* The receipt of a commit; ret: its key. */
+void mp_wire_receipt_read(struct mp_wire_reader *reader, const json_t *value, struct mp_str *ret);
 /* Never fails: what is no error object leaves the texts absent. */
 void mp_wire_error_read(const json_t *value, struct mp_wire_error *ret);
 

@@ -140,6 +140,12 @@ void mp_wire_commit_result_read(struct mp_wire_reader *reader, const json_t *val
     mp_wire_int(reader, value, "schema_version", false, &ret->schema_version, NULL);
 }
 
+void mp_wire_receipt_read(struct mp_wire_reader *reader, const json_t *value, struct mp_str *ret)
+{
+    if (open_object(reader, value, "a receipt"))
+        mp_wire_text(reader, value, "operation_id", true, ret);
+}
+
 static struct mp_str plain_text(const json_t *object, const char *name)
 {
     const json_t *text = json_object_get(object, name);

@@ -63,19 +63,36 @@ static enum mp_code get(struct mp_hoglake *lake, struct mp_err *err)
     return !code && !mp_hog_fine(&lake->answer) ? mp_hog_refusal(lake, err) : code;
 }
 
+/* The array called name in the last answer, or that itself; else *ret_code is set. */
+static const json_t *array_of(struct mp_hoglake *lake, const char *name, struct mp_err *err,
+                              enum mp_code *ret_code)
+{
+    struct mp_wire_reader reader = {.arena = &lake->scratch, .answer = true};
+    const json_t *array = name ? json_object_get(lake->answer.json, name) : lake->answer.json;
+
+    if (json_is_array(array))
+        return array;
+    mp_wire_fault(&reader, "%s must be an array", name ? name : "a listing");
+    *ret_code = mp_hog_malformed(lake, &reader, err);
+    return NULL;
+}
+
 static enum mp_code newest_snapshots(struct mp_hoglake *lake, struct mp_err *err)
 {
+    struct mp_wire_reader reader = {.arena = &lake->scratch, .answer = true};
     char path[100];
-    json_int_t head;
+    int64_t head = 0;
     enum mp_code code;
 
     mp_hog_url(lake, MP_HOG_CATALOG, none, "");
     code = get(lake, err);
     if (code)
         return code;
-    head = json_integer_value(json_object_get(lake->answer.json, "head_snapshot_id"));
-    snprintf(path, sizeof(path), "/snapshots?before=%lld&limit=%d", (long long)head + 1,
-             SNAPSHOTS_MAX);
+    mp_wire_int(&reader, lake->answer.json, "head_snapshot_id", true, &head, NULL);
+    if (reader.failed)
+        return mp_hog_malformed(lake, &reader, err);
+    snprintf(path, sizeof(path), "/snapshots?before=%lld&limit=%d",
+             (long long)(head < INT64_MAX ? head + 1 : head), SNAPSHOTS_MAX);
     mp_hog_url(lake, MP_HOG_CATALOG, none, path);
     return get(lake, err);
 }
@@ -93,22 +110,23 @@ enum mp_code mp_hog_written(struct mp_lake *self, struct mp_str name,
     mp_arena_reset(&lake->scratch);
     mp_hog_url(lake, MP_HOG_TABLE, name, "/files?limit=1");
     code = mp_hog_ask(lake, "GET", none, err);
-    if (!code && lake->answer.status == 404)
+    if (!code && mp_hog_says_absent(&lake->answer))
         return mp_hog_absent(lake, err);
     if (!code && !mp_hog_fine(&lake->answer))
         code = mp_hog_refusal(lake, err);
+    list = code ? NULL : array_of(lake, NULL, err, &code);
     if (code)
         return code;
-    *ret_rows = json_array_size(lake->answer.json) > 0;
+    *ret_rows = json_array_size(list) > 0;
     if (!*ret_rows)
         return MP_OK;
     code = newest_snapshots(lake, err);
+    list = code ? NULL : array_of(lake, "snapshots", err, &code);
     if (code)
         return code;
     told = mp_arena_take(&lake->scratch, sizeof(*told));
     told->visit = visit;
     told->self = visit_self;
-    list = json_object_get(lake->answer.json, "snapshots");
     json_array_foreach(list, i, snapshot)
     {
         const char *message = json_string_value(json_object_get(snapshot, "message"));
