@@ -216,6 +216,15 @@ void mp_fake_add_column(struct mp_fake_catalog *catalog, struct mp_str table, st
     catalog->snapshot++;
 }
 
+void mp_fake_set_not_null(struct mp_fake_catalog *catalog, struct mp_str table, struct mp_str name)
+{
+    struct mp_live_column *column = column_of(table_of(catalog, table), name);
+
+    assert(column);
+    column->required = true;
+    catalog->snapshot++;
+}
+
 void mp_fake_drop_column(struct mp_fake_catalog *catalog, struct mp_str name, struct mp_str column)
 {
     struct fake_table *table = table_of(catalog, name);

@@ -68,6 +68,8 @@ void mp_fake_drop(struct mp_fake_catalog *catalog, struct mp_str table);
 void mp_fake_add_column(struct mp_fake_catalog *catalog, struct mp_str table, struct mp_str name,
                         struct mp_type type);
 void mp_fake_drop_column(struct mp_fake_catalog *catalog, struct mp_str table, struct mp_str name);
+/* The column may not be NULL from now on. */
+void mp_fake_set_not_null(struct mp_fake_catalog *catalog, struct mp_str table, struct mp_str name);
 /* No table gets a new column of this name from now on; one name at a time. Borrowed. */
 void mp_fake_refuse_column(struct mp_fake_catalog *catalog, struct mp_str name);
 /* False: no BIGINT fits a DOUBLE from now on. */

@@ -511,6 +511,30 @@ static void a_refused_column_is_rescued(void)
     world_close(&world);
 }
 
+/* The change is asked for behind the seal: it may fail, and its answer may be lost. */
+static void a_not_null_column_may_be_null_when_a_record_lacks_it(void)
+{
+    int64_t next[1];
+    struct mp_err err;
+
+    for (int fault = 0; fault < 3; fault++) {
+        world_open(&world, 1, 1);
+        world_add(&world, 0, 3);
+        CHECK_OK(run(&err), err);
+        mp_fake_set_not_null(world.catalog, world.options.table, MP_STR("n"));
+        if (fault)
+            mp_fake_fail(world.catalog, MP_FAKE_EVOLVE, 2, MP_IO, fault == 2); /* 1: at start */
+        mp_fake_log_add(world.log, 0, MP_STR("k"), MP_STR("{\"text\":\"x\"}"), 1);
+        world_add(&world, 0, 2);
+        mp_fake_log_add(world.log, 0, MP_STR("k"), MP_STR("{\"n\":null,\"text\":\"y\"}"), 1);
+        CHECK_OK(run(&err), err);
+        CHECK_INT(world_check(&world, next), 7);
+        CHECK_INT(mp_metric_value(world.metrics, MP_M_ERRORS, "schema"), 1 + (fault > 0));
+        CHECK_INT(mp_fake_calls(world.catalog, MP_FAKE_EVOLVE), 3 + (fault > 0));
+        world_close(&world);
+    }
+}
+
 /* There is no way around a column of the pipeline's own. */
 static void a_refused_own_column_stops(void)
 {
@@ -715,6 +739,7 @@ int main(int argc, char **argv)
         TEST(a_changed_table_is_read_again_from_the_source),
         TEST(a_refused_column_is_rescued),
         TEST(a_refused_own_column_stops),
+        TEST(a_not_null_column_may_be_null_when_a_record_lacks_it),
         TEST(a_rescued_column_of_another_type_stops_the_start),
         TEST(an_outage_is_ridden_out_and_ends),
         TEST(a_refused_upload_commits_nothing),
