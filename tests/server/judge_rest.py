@@ -1276,7 +1276,7 @@ def test_fuzzed_requests_never_break_it(server):
               "1,2,,", "+", "1_0", "id", "desc"]
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     bad = []
-    for turn in range(int(os.environ.get("HOGLAKED_FUZZ", "3000"))):
+    for turn in range(100000):
         text = None
         if turn % 2:
             method, path, body = chance.choice(bodies)
