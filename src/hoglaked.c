@@ -3,6 +3,7 @@
  * Exit codes: 0 stopped in good order, 2 a setting is wrong or the database refuses us, 5 the
  * database was not there within the time it was given.
  */
+#include "base/mem.h"
 #include "server/server.h"
 
 #include <signal.h>
@@ -13,7 +14,7 @@
 
 extern char **environ;
 
-enum { EXIT_CONFIG = 2, EXIT_OUTAGE = 5, START_MS_MAX = 60000 };
+enum { EXIT_CONFIG = 2, EXIT_OUTAGE = 5, START_MS_MAX = 60000, MEMORY_POOLS_MAX = 2 };
 
 static int help(void)
 {
@@ -69,6 +70,7 @@ static int serve(const struct mp_server_settings *settings)
     enum mp_code code;
     int number;
 
+    mp_mem_pools(MEMORY_POOLS_MAX);
     sigemptyset(&stop);
     sigaddset(&stop, SIGTERM);
     sigaddset(&stop, SIGINT);

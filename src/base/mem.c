@@ -54,3 +54,12 @@ void mp_mem_trim(void)
     malloc_trim(0);
 #endif
 }
+
+void mp_mem_pools(int most)
+{
+#ifdef __GLIBC__
+    mallopt(M_ARENA_MAX, most);
+#else
+    (void)most;
+#endif
+}

@@ -25,5 +25,8 @@ void mp_free(void *memory);
 /* Gives what was freed back to the system where the C library keeps it: for a long-running process
  * after work that needed much more than the rest does. */
 void mp_mem_trim(void);
+/* Bounds the pools that the C library gives threads of their own, each of which keeps what its
+ * largest piece of work left. Call it before there are threads. */
+void mp_mem_pools(int most);
 
 #endif

@@ -447,5 +447,18 @@ def test_many_targets_in_one_commit(server):
     ok(server, "POST", catalog + "/commit", mine | {"idempotency_key": str(uuid.UUID(int=5))})
 
 
+def test_many_large_commits_in_little_memory(server):
+    stats = [{"field_id": 1, "value_count": 9, "null_count": 0, "size_bytes": 90, "lower_bound": "AQAAAAAAAAA=",
+              "upper_bound": "AgAAAAAAAAA="}, {"field_id": 2, "value_count": 9, "null_count": 0, "size_bytes": 90}]
+    with hoglaked.started(server.env["HOGLAKE_JDBC_URL"], HOGLAKE_LOG_LEVEL="WARNING") as fresh:
+        catalog = lake(fresh)[0]
+        for n in range(40):  # each thread has had its turn
+            files = [file(catalog, "%d-%d" % (n, i), column_stats=stats) for i in range(1000)]
+            ok(fresh, "POST", catalog + "/commit", append(catalog, *files))
+        with open("/proc/%d/status" % fresh.process.pid) as status:
+            peak = int(re.search(r"VmHWM:\s+(\d+) kB", status.read())[1]) / 1024
+    assert peak < 40, "%.0f MiB" % peak
+
+
 if __name__ == "__main__":
     sys.exit(judge_rest.main(globals()))
