@@ -645,6 +645,16 @@ uint32_t mp_http_server_queued(struct mp_http_server *server)
     return queued;
 }
 
+uint32_t mp_http_server_active(struct mp_http_server *server)
+{
+    uint32_t active;
+
+    pthread_mutex_lock(&server->lock);
+    active = server->unanswered - server->queued;
+    pthread_mutex_unlock(&server->lock);
+    return active;
+}
+
 size_t mp_http_server_bodies_bytes(const struct mp_http_server *server)
 {
     return atomic_load(&server->bodies_bytes);

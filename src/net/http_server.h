@@ -126,6 +126,8 @@ enum mp_code mp_http_server_open(const struct mp_http_server_options *options, s
 uint16_t mp_http_server_port(const struct mp_http_server *server);
 /* Requests that wait for a worker now. */
 uint32_t mp_http_server_queued(struct mp_http_server *server);
+/* Requests whose handler a worker runs now; pieces of streams do not count. */
+uint32_t mp_http_server_active(struct mp_http_server *server);
 /* Memory that request bodies hold now. */
 size_t mp_http_server_bodies_bytes(const struct mp_http_server *server);
 /* Memory that answers hold now. */

@@ -106,6 +106,7 @@ static enum mp_code run(struct mp_call *call)
         mp_server_metrics_observe(call->server->metrics, MP_SM_QUEUE_WAIT, NULL, call->waited_us);
         if (lock_ms && call->waited_us > (uint64_t)lock_ms * 1000) {
             mp_server_metrics_add(call->server->metrics, MP_SM_SHED, NULL, 1);
+            mp_server_metrics_add(call->server->metrics, MP_SM_ABANDONED, NULL, 1);
             unavailable(call, "waited too long for a handler; nothing was done");
             return MP_REFUSED;
         }

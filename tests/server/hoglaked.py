@@ -19,7 +19,7 @@ import services  # noqa: E402
 HOGLAKED = os.path.join(os.environ.get("MP_BUILD_DIR", os.path.join(TOP, "build")), "hoglaked")
 QUIET = {"HOGLAKE_EXPIRY_INTERVAL_MS": "0", "HOGLAKE_CLEANUP_INTERVAL_MS": "0",
          "HOGLAKE_COMPACTION_INTERVAL_MS": "0", "HOGLAKE_RETIREMENT_INTERVAL_MS": "0",
-         "HOGLAKE_HYDRATOR_INTERVAL_MS": "1000"}
+         "HOGLAKE_HYDRATOR_INTERVAL_MS": "1000", "HOGLAKE_METRICS_INTERVAL_MS": "0"}
 
 
 class Hoglaked:

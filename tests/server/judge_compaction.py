@@ -10,6 +10,7 @@ import http.client
 import io
 import os
 import random
+import re
 import struct
 import sys
 import threading
@@ -249,8 +250,11 @@ def test_compaction_keeps_rows_and_their_ids(lake):
     for codec in CODECS:
         lake.append(10, codec)
     before, head = lake.all_rows(), lake.head()
-    result = lake.compact()
+    rewritten = lambda: float(re.search(r"^hoglake_compaction_files_rewritten_total (\S+)$",
+                                        hoglaked.request(lake.server.url + "/metrics")[1], re.M)[1])
+    earlier, result = rewritten(), lake.compact()
     assert (result["groups_compacted"], result["files_in"], result["files_out"]) == (1, 6, 1), result
+    assert rewritten() == earlier + 6
     file, = lake.files()
     assert file["explicit_row_ids"] and file["row_id_start"] == 0
     assert file["record_count"] == 60 and file["stats_state"] == "provided"

@@ -1,4 +1,4 @@
-/* server/background/background.c - see background.h: the two threads and the ledger. */
+/* server/background/background.c - see background.h: the three threads and the ledger. */
 #include "server/background/background.h"
 
 #include "base/mem.h"
@@ -12,8 +12,8 @@ enum { PROBE_EVERY_MS = 1000, LOOP_EVERY_MS = 200, PLANNER_EVERY_MS = 10000 };
 struct mp_background {
     struct mp_server *server;
     struct mp_objects *objects;
-    pthread_t prober, loop;
-    bool prober_started, loop_started;
+    pthread_t prober, sampler, loop;
+    bool prober_started, sampler_started, loop_started;
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool stop;
@@ -204,7 +204,7 @@ static void *loop(void *self)
 
 /* --- the probe --- */
 
-static bool probe_once(struct mp_server *server, struct mp_pg **pg)
+static enum mp_code probe_once(struct mp_server *server, struct mp_pg **pg)
 {
     uint32_t ms = (uint32_t)server->settings->HOGLAKE_HEALTH_PROBE_TIMEOUT_MS;
     struct mp_pg_options options = {.conninfo = server->settings->database,
@@ -212,17 +212,19 @@ static bool probe_once(struct mp_server *server, struct mp_pg **pg)
                                     .connect_ms_max = ms,
                                     .statement_ms_max = ms};
     struct mp_err err;
+    enum mp_code code = *pg ? MP_OK : mp_pg_open(&options, server->env, &err, pg);
 
-    if (!*pg && mp_pg_open(&options, server->env, &err, pg)) {
+    if (code) {
         *pg = NULL;
-        return false;
+        return code;
     }
     mp_pg_send(*pg, "SELECT 1", NULL, 0);
-    if (mp_pg_sync(*pg, &err) == MP_OK)
-        return true;
-    mp_pg_close(*pg);
-    *pg = NULL;
-    return false;
+    code = mp_pg_sync(*pg, &err);
+    if (code) {
+        mp_pg_close(*pg);
+        *pg = NULL;
+    }
+    return code;
 }
 
 static void *prober(void *self)
@@ -230,15 +232,33 @@ static void *prober(void *self)
     struct mp_background *background = self;
     struct mp_server *server = background->server;
     struct mp_pg *pg = NULL;
+    uint32_t hung = 0;
 
     do {
-        bool up = probe_once(server, &pg);
+        enum mp_code code = probe_once(server, &pg);
+        bool up = !code;
 
+        hung = code == MP_TIMEOUT ? hung + 1 : 0;
+        mp_server_metrics_set(server->metrics, MP_SM_PROBES_HUNG, hung);
         if (up != atomic_exchange(&server->database_up, up))
             mp_log(server->log, up ? MP_LOG_INFO : MP_LOG_ERROR, "hoglake.probe", "the database %s",
                    up ? "answers again" : "does not answer");
     } while (rest(background, PROBE_EVERY_MS));
     mp_pg_close(pg);
+    return NULL;
+}
+
+/* --- the sampler --- */
+
+static void *sampler(void *self)
+{
+    struct mp_background *background = self;
+    struct mp_server *server = background->server;
+    uint32_t every_ms = (uint32_t)server->settings->HOGLAKE_METRICS_INTERVAL_MS;
+
+    do
+        mp_sample(server);
+    while (rest(background, every_ms));
     return NULL;
 }
 
@@ -248,6 +268,7 @@ enum mp_code mp_background_open(struct mp_server *server, struct mp_err *err,
                                 struct mp_background **ret)
 {
     struct mp_background *background = mp_alloc(sizeof(*background));
+    bool sampled = server->settings->HOGLAKE_METRICS_INTERVAL_MS > 0;
     pthread_condattr_t monotonic;
 
     background->server = server;
@@ -260,7 +281,10 @@ enum mp_code mp_background_open(struct mp_server *server, struct mp_err *err,
     *ret = background;
     background->prober_started = pthread_create(&background->prober, NULL, prober, background) == 0;
     background->loop_started = pthread_create(&background->loop, NULL, loop, background) == 0;
-    if (!background->prober_started || !background->loop_started)
+    background->sampler_started =
+        sampled && pthread_create(&background->sampler, NULL, sampler, background) == 0;
+    if (!background->prober_started || !background->loop_started ||
+        background->sampler_started != sampled)
         return mp_err_set(err, MP_IO, "the background threads did not start");
     return MP_OK;
 }
@@ -275,6 +299,8 @@ void mp_background_close(struct mp_background *background)
     pthread_mutex_unlock(&background->lock);
     if (background->prober_started)
         pthread_join(background->prober, NULL);
+    if (background->sampler_started)
+        pthread_join(background->sampler, NULL);
     if (background->loop_started)
         pthread_join(background->loop, NULL);
     mp_objects_free(background->objects);

@@ -1,8 +1,10 @@
-/* server/background/background.h - what runs by the clock: maintenance and the health probe.
+/* server/background/background.h - what runs by the clock: maintenance, samples and the health
+ * probe.
  *
  * A task works on one catalog and says what it did as a JSON object, which is the answer of the
  * manual trigger, and the result in the run ledger. One thread runs the tasks that are due, catalog
- * by catalog; another probes the database on a connection of its own.
+ * by catalog; another probes the database on a connection of its own; a third asks it for what
+ * /metrics shows and no request counts.
  *
  * Threads  tasks may run at the same time as their manual triggers and in other servers: what they
  *          take is taken under the catalog's lock or with SKIP LOCKED.
@@ -46,6 +48,9 @@ mp_task_run mp_task_hydrator, mp_task_expiry, mp_task_cleanup, mp_task_compactio
 /* Has tables that have grown counted anew, so that statements are planned for what is there
  * (planner.c). */
 void mp_planner_refresh(struct mp_server *server);
+
+/* Sets the gauges that the database knows (sample.c). */
+void mp_sample(struct mp_server *server);
 
 /* --- objects by their whole path, "s3://bucket/key" (objects.c) --- */
 

@@ -107,7 +107,9 @@ static enum mp_code purge_ledgers(struct mp_call *call, int64_t catalog_id, stru
            " AND finished_us < hog_now_us() - $2 * 1000000",
            mp_v_int(catalog_id), mp_v_int(settings->HOGLAKE_MAINTENANCE_LEDGER_RETENTION_SECONDS));
     code = mp_sql_sync(call->sql, &call->err);
-    if (!code)
+    if (code)
+        mp_server_metrics_add(call->server->metrics, MP_SM_RECEIPT_FAILURES, NULL, 1);
+    else
         cleanup->receipts = mp_sql_changed(call->sql, receipts);
     return code;
 }

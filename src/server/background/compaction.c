@@ -8,10 +8,11 @@ enum mp_code mp_task_compaction(struct mp_call *call, struct mp_str catalog, int
     struct mp_compaction_result done;
     enum mp_code code = mp_callout_compact(call, catalog, groups, &done);
 
-    if (code)
-        return code;
     mp_server_metrics_add(call->server->metrics, MP_SM_COMPACTED, NULL,
                           (double)done.groups_compacted);
+    mp_server_metrics_add(call->server->metrics, MP_SM_REWRITTEN, NULL, (double)done.files_in);
+    if (code)
+        return code;
     mp_buf_add_byte(result, '{');
     mp_wire_member_int(result, "groups_compacted", done.groups_compacted);
     mp_wire_member_int(result, "files_in", done.files_in);

@@ -178,12 +178,19 @@ enum mp_code mp_task_expiry(struct mp_call *call, struct mp_str catalog, int64_t
 {
     struct expiry expiry = {.batch = batch ? batch : call->server->settings->HOGLAKE_EXPIRY_BATCH};
     struct purge purged = {0};
+    struct mp_server_metrics *metrics = call->server->metrics;
     enum mp_code code = mp_tx_run(call, catalog, advance, &expiry);
 
+    if (code && code != MP_REFUSED)
+        mp_server_metrics_add(metrics, MP_SM_ADVANCE_FAILURES, NULL, 1);
     if (code)
         return code;
-    mp_server_metrics_add(call->server->metrics, MP_SM_EXPIRED, NULL, (double)expiry.snapshots);
+    mp_server_metrics_add(metrics, MP_SM_EXPIRED, NULL, (double)expiry.snapshots);
     code = purge(call, catalog, &purged);
+    mp_server_metrics_add(metrics, MP_SM_PURGED, NULL,
+                          (double)(purged.data_files + purged.delete_files));
+    mp_server_metrics_add(metrics, MP_SM_PURGE_FAILURES, NULL, code != MP_OK);
+    mp_server_metrics_add(metrics, MP_SM_PURGE_TRUNCATED, NULL, purged.truncated);
     if (code)
         return code;
     mp_buf_add_byte(result, '{');

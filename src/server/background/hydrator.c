@@ -104,6 +104,7 @@ static enum mp_code hydrate(struct mp_call *call, int64_t catalog_id, struct pen
     if (code && code != MP_BAD_DATA && code != MP_NOT_FOUND) {
         counts->transient++;
         counts->transient_in_a_row++;
+        mp_server_metrics_add(server->metrics, MP_SM_TRANSIENT, NULL, 1);
         mp_log(server->log, MP_LOG_WARN, "hoglake.hydrator", "data file %lld stays pending: %s",
                (long long)file->file_id, err.text);
         mp_arena_fini(&arena);

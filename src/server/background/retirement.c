@@ -57,6 +57,7 @@ enum mp_code mp_task_retirement(struct mp_call *call, struct mp_str catalog, int
 {
     const struct mp_server_settings *settings = call->server->settings;
     const struct mp_env *env = call->server->env;
+    struct mp_server_metrics *metrics = call->server->metrics;
     uint64_t pause_us = (uint64_t)settings->HOGLAKE_RETIREMENT_PAUSE_MS * 1000;
     uint64_t until_us =
         mp_now_mono_us(env) + (uint64_t)settings->HOGLAKE_RETIREMENT_RUN_BUDGET_MS * 1000;
@@ -68,6 +69,8 @@ enum mp_code mp_task_retirement(struct mp_call *call, struct mp_str catalog, int
     for (;;) {
         code = mp_tx_run(call, catalog, work, &retirement);
         rows += retirement.rows;
+        mp_server_metrics_add(metrics, MP_SM_RETIRE_BATCHES, NULL, !code && retirement.rows);
+        mp_server_metrics_add(metrics, MP_SM_RETIRE_TIMEOUTS, NULL, code == MP_TIMEOUT);
         more = !code && !retirement.full && retirement.rows == retirement.batch;
         if (!more || mp_now_mono_us(env) + pause_us >= until_us ||
             atomic_load(&call->server->stopping))
@@ -75,7 +78,7 @@ enum mp_code mp_task_retirement(struct mp_call *call, struct mp_str catalog, int
         mp_sql_give(call->server->pool, &call->sql);
         mp_sleep_us(env, pause_us);
     }
-    mp_server_metrics_add(call->server->metrics, MP_SM_RETIRED, NULL, (double)rows);
+    mp_server_metrics_add(metrics, MP_SM_RETIRED, NULL, (double)rows);
     if (code)
         return code;
     mp_buf_add_byte(result, '{');

@@ -41,6 +41,9 @@ enum mp_code mp_route_metrics(struct mp_call *call)
     mp_server_metrics_set(server->metrics, MP_SM_POOL_PENDING, pool.waiting);
     mp_server_metrics_set(server->metrics, MP_SM_POOL_MAX, pool.size);
     mp_server_metrics_set(server->metrics, MP_SM_QUEUED, mp_http_server_queued(server->http));
+    mp_server_metrics_set(server->metrics, MP_SM_ACTIVE, mp_http_server_active(server->http));
+    mp_server_metrics_set(server->metrics, MP_SM_THREADS,
+                          (double)server->settings->HOGLAKE_REQUEST_THREADS);
     mp_server_metrics_set(server->metrics, MP_SM_BODIES,
                           (double)mp_http_server_bodies_bytes(server->http));
     mp_server_metrics_set(server->metrics, MP_SM_ANSWERS,
