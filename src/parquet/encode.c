@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 
+#include <zlib.h>
 #include <zstd.h>
 
 enum {
@@ -50,6 +51,22 @@ static void zstd_tune(ZSTD_CCtx *context, const struct mp_parquet_options *optio
     zstd_set(context, ZSTD_c_hashLog, 15);
 }
 
+static z_stream *gzip_new(void)
+{
+    z_stream *stream = mp_alloc(sizeof(*stream));
+
+    if (deflateInit2(stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY))
+        mp_out_of_memory(sizeof(*stream));
+    return stream;
+}
+
+static void gzip_free(z_stream *stream)
+{
+    if (stream)
+        deflateEnd(stream);
+    mp_free(stream);
+}
+
 struct mp_parquet_encoder *mp_parquet_encoder_new(const struct mp_parquet_options *options)
 {
     struct mp_parquet_encoder *encoder = mp_alloc(sizeof(*encoder));
@@ -71,6 +88,8 @@ struct mp_parquet_encoder *mp_parquet_encoder_new(const struct mp_parquet_option
         assert(encoder->zstd);
         zstd_tune(encoder->zstd, &encoder->options);
     }
+    if (options->codec == MP_CODEC_GZIP)
+        encoder->gzip = gzip_new();
     return encoder;
 }
 
@@ -79,6 +98,7 @@ void mp_parquet_encoder_free(struct mp_parquet_encoder *encoder)
     if (!encoder)
         return;
     ZSTD_freeCCtx(encoder->zstd);
+    gzip_free(encoder->gzip);
     mp_source_fini(&encoder->source);
     mp_dict_fini(&encoder->dict);
     mp_free(encoder->page.room);

@@ -12,15 +12,14 @@
 
 #include <lz4.h>
 #include <snappy-c.h>
+#include <zlib.h>
 #include <zstd.h>
 
 int mp_codec_number(uint8_t codec)
 {
     static const int numbers[] = {
-        [MP_CODEC_NONE] = 0,
-        [MP_CODEC_SNAPPY] = 1,
-        [MP_CODEC_ZSTD] = 6,
-        [MP_CODEC_LZ4_RAW] = 7,
+        [MP_CODEC_NONE] = 0, [MP_CODEC_SNAPPY] = 1,  [MP_CODEC_GZIP] = 2,
+        [MP_CODEC_ZSTD] = 6, [MP_CODEC_LZ4_RAW] = 7,
     };
 
     assert(codec < sizeof(numbers) / sizeof(*numbers));
@@ -28,18 +27,34 @@ int mp_codec_number(uint8_t codec)
 }
 
 /* Bytes that the codec may need for so many; 0: it takes no input of that size. */
-static size_t packed_max(uint8_t codec, size_t size)
+static size_t packed_max(const struct mp_parquet_encoder *encoder, size_t size)
 {
-    switch (codec) {
+    switch (encoder->codec) {
     case MP_CODEC_SNAPPY:
         return snappy_max_compressed_length(size);
     case MP_CODEC_ZSTD:
         return ZSTD_compressBound(size);
     case MP_CODEC_LZ4_RAW:
         return size <= LZ4_MAX_INPUT_SIZE ? (size_t)LZ4_compressBound((int)size) : 0;
+    case MP_CODEC_GZIP:
+        return deflateBound(encoder->gzip, (uLong)size);
     default:
         return 0;
     }
+}
+
+/* One gzip member. The stream is new before and behind it, as deflateBound wants it. */
+static size_t pack_gzip(z_stream *stream, struct mp_str body, char *ret, size_t size)
+{
+    int state;
+
+    stream->next_in = (unsigned char *)(uintptr_t)body.data;
+    stream->avail_in = (uInt)body.size;
+    stream->next_out = (unsigned char *)ret;
+    stream->avail_out = size < UINT32_MAX ? (uInt)size : UINT32_MAX;
+    state = deflate(stream, Z_FINISH);
+    size = (size_t)((char *)stream->next_out - ret);
+    return deflateReset(stream) == Z_OK && state == Z_STREAM_END ? size : 0;
 }
 
 /* Gives the bytes of the packed body, 0 where the codec failed. */
@@ -58,6 +73,8 @@ static size_t pack(struct mp_parquet_encoder *encoder, struct mp_str body)
     case MP_CODEC_LZ4_RAW:
         size = size < INT32_MAX ? size : INT32_MAX;
         return (size_t)LZ4_compress_default(body.data, encoder->body, (int)body.size, (int)size);
+    case MP_CODEC_GZIP:
+        return pack_gzip(encoder->gzip, body, encoder->body, size);
     default:
         return 0;
     }
@@ -92,7 +109,6 @@ static enum mp_code too_large(size_t size, struct mp_err *err)
 enum mp_code mp_page_pack(struct mp_parquet_encoder *encoder, const struct mp_page_head *head,
                           struct mp_str body, struct mp_err *err, struct mp_packed_page *ret)
 {
-    uint8_t codec = encoder->codec;
     struct mp_buf header = MP_BUF_INIT(MP_PAGE_HEAD_MAX);
     struct mp_str packed = body;
     enum mp_code code = MP_OK;
@@ -100,8 +116,8 @@ enum mp_code mp_page_pack(struct mp_parquet_encoder *encoder, const struct mp_pa
 
     if (body.size > INT32_MAX)
         return too_large(body.size, err);
-    if (codec != MP_CODEC_NONE) {
-        max = packed_max(codec, body.size);
+    if (encoder->codec != MP_CODEC_NONE) {
+        max = packed_max(encoder, body.size);
         if (!max)
             return too_large(body.size, err);
         encoder->body = mp_scratch_grow(encoder->body, &encoder->body_capacity, max, 1);

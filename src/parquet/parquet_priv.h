@@ -480,6 +480,7 @@ struct mp_parquet_encoder {
     size_t body_capacity;
     char head[MP_PAGE_HEAD_MAX];
     void *zstd;            /* ZSTD_CCtx */
+    void *gzip;            /* z_stream */
     struct mp_packed *out; /* of the column being encoded */
     uint8_t codec;         /* of the pages to come; the chunk at hand may do without */
     /* the chunk being made */

@@ -27,7 +27,7 @@
 #include "column/variant.h"
 #include "parquet/stats.h"
 
-enum mp_codec { MP_CODEC_NONE, MP_CODEC_SNAPPY, MP_CODEC_ZSTD, MP_CODEC_LZ4_RAW };
+enum mp_codec { MP_CODEC_NONE, MP_CODEC_SNAPPY, MP_CODEC_ZSTD, MP_CODEC_LZ4_RAW, MP_CODEC_GZIP };
 
 struct mp_parquet_options {
     enum mp_codec codec;

@@ -83,7 +83,7 @@ static enum mp_code check_refused(char *const *environment, struct mp_err *err)
 /* In small letters. */
 static bool known_codec(struct mp_str *name)
 {
-    static const char *const names[] = {"zstd", "snappy", "lz4_raw", "uncompressed"};
+    static const char *const names[] = {"zstd", "snappy", "gzip", "lz4_raw", "uncompressed"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (mp_str_eq_fold(*name, mp_str_c(names[i]))) {
@@ -126,8 +126,8 @@ static enum mp_code check_together(struct mp_server_settings *made, struct mp_er
                           (long long)made->HOGLAKE_REQUEST_BYTES_MAX);
     if (!known_codec(&made->HOGLAKE_COMPACTION_CODEC))
         return mp_err_set(err, MP_BAD_CONFIG,
-                          "HOGLAKE_COMPACTION_CODEC is \"%.*s\": allowed is zstd, snappy, lz4_raw "
-                          "or uncompressed",
+                          "HOGLAKE_COMPACTION_CODEC is \"%.*s\": allowed is zstd, snappy, gzip, "
+                          "lz4_raw or uncompressed",
                           MP_STR_ARG(made->HOGLAKE_COMPACTION_CODEC));
     if (made->HOGLAKE_COMPACTION_MIN_INPUT_FILES > made->HOGLAKE_COMPACTION_MAX_INPUT_FILES)
         return mp_err_set(err, MP_BAD_CONFIG,

@@ -428,7 +428,7 @@ def judge_column_index(column, pages, index):
     judge_boundary_order(column, index, index[4])
 
 
-CODEC_NUMBERS = {"none": 0, "snappy": 1, "zstd": 6, "lz4_raw": 7}
+CODEC_NUMBERS = {"none": 0, "snappy": 1, "zstd": 6, "lz4_raw": 7, "gzip": 2}
 
 
 def judge_codec(data, meta, codec):

@@ -341,7 +341,7 @@ def one_merge(directory, seed):
     for name, descending, first in sort:
         options += ["--sort", "%d%s%s" % (numbers[name], ":desc" * descending, ":first" * first)]
     group_bytes = r.choice([500, 20000, 1 << 27])
-    answer, = tool("merge", out, *options, "--group-bytes", group_bytes, "--codec", r.randrange(4),
+    answer, = tool("merge", out, *options, "--group-bytes", group_bytes, "--codec", r.randrange(5),
                    *["%d:%s:%s" % (n, t, c) for c, t, n in columns], "--", *inputs)
     check("error" not in answer, text(answer.get("error", "")))
     equal(answer["rows"], len(rows), "rows told")
@@ -510,7 +510,7 @@ def one_nested_merge(directory, seed):
         whole = whole.take(pa.array(order, pa.int64()))
     out = os.path.join(directory, "out.parquet")
     answer, = tool("merge", out, *options, "--group-bytes", r.choice([500, 20000, 1 << 27]), "--codec",
-                   r.randrange(4), "1:int64:k", *[asked(c[0], c[3], c[1]) for c in columns],
+                   r.randrange(5), "1:int64:k", *[asked(c[0], c[3], c[1]) for c in columns],
                    "--", *inputs)
     check("error" not in answer, text(answer.get("error", "")))
     equal(answer["rows"], whole.num_rows, "rows told")
@@ -984,7 +984,7 @@ def carried(directory, seed):
             pa.array([row for row in range(rows) if row not in gone], pa.int64())))
     whole, out = pa.concat_tables(tables), os.path.join(directory, "out.parquet")
     told = ["9:%s:x" % target, "10:struct<11:%s:a>:y" % target, "12:list<13:%s:element>:z" % target]
-    answer, = tool("merge", out, "--codec", r.randrange(4), *told, "--", *inputs)
+    answer, = tool("merge", out, "--codec", r.randrange(5), *told, "--", *inputs)
     check("error" not in answer, text(answer.get("error", "")))
     got = pq.read_table(out).drop_columns([ROW_ID])
     equal(str(got.schema.types), str(whole.schema.types), "types")

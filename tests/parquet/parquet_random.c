@@ -454,7 +454,7 @@ static void write_expectation(FILE *out, const struct model *models, uint32_t co
                               const struct mp_parquet_cut *cut, uint32_t f, enum mp_codec codec,
                               const struct mp_parquet_file *file)
 {
-    static const char *const codecs[] = {"none", "snappy", "zstd", "lz4_raw"};
+    static const char *const codecs[] = {"none", "snappy", "zstd", "lz4_raw", "gzip"};
     const struct mp_parquet_rows *rows = &cut->files[f];
 
     fprintf(out, "codec %s\ngroups", codecs[codec]);
@@ -526,7 +526,7 @@ static void run(const char *directory, uint64_t seed)
     mp_arena_init(&arena, 1 << 20);
     rows = ONE_OF(1, 2, 63, 64, 65, 130, 1000, 1000, 3000, 3000, 9000, 21000, 45000);
     count = 1 + below(rows > 10000 ? 4 : COLUMNS_MAX);
-    options.codec = below(4);
+    options.codec = below(5);
     options.page_bytes = ONE_OF(0, 0, 0, 100, 2000, 20000);
     options.dictionary_bytes_max = ONE_OF(0, 0, 0, 64, 4000);
     options.no_dictionary = below(6) == 0;

@@ -375,6 +375,7 @@ static void a_chunk_does_without_a_codec_that_saves_nothing(void)
     CHECK_INT(codec_for(MP_CODEC_SNAPPY, hex, 30000), MP_CODEC_NONE);
     CHECK_INT(codec_for(MP_CODEC_LZ4_RAW, hex, 30000), MP_CODEC_NONE);
     CHECK_INT(codec_for(MP_CODEC_ZSTD, hex, 30000), MP_CODEC_ZSTD);
+    CHECK_INT(codec_for(MP_CODEC_GZIP, hex, 30000), MP_CODEC_GZIP);
     CHECK_INT(codec_for(MP_CODEC_SNAPPY, "01", 30000), MP_CODEC_SNAPPY);
     CHECK_INT(codec_for(MP_CODEC_SNAPPY, hex, 1600), MP_CODEC_SNAPPY); /* 64,000 bytes */
     CHECK_INT(codec_for(MP_CODEC_SNAPPY, hex, 1700), MP_CODEC_NONE);   /* 68,000 bytes */

@@ -14,8 +14,10 @@ import random
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -701,6 +703,25 @@ def test_partitions_stay_apart(lake):
     assert sorted(f["partition_values"] for f in files) == [["x"], ["y"]], files
     for file in files:
         assert set(lake.read(file["path"]).column("s").to_pylist()) == set(file["partition_values"])
+
+
+def test_the_codec_is_the_one_asked_for(lake):
+    for codec, named in (("gzip", "GZIP"), ("snappy", "SNAPPY"), ("lz4_raw", "LZ4"), ("zstd", "ZSTD")):
+        with hoglaked.started(lake.server.env["HOGLAKE_JDBC_URL"], lake.s3, HOGLAKE_COMPACTION_CODEC=codec) as server:
+            other = Lake(server, lake.s3)
+            other.vectors = {}
+            for _ in range(5):
+                other.append(2000)
+            before = visible(other)
+            merged(other)
+            path, metadata = the_file(other)[0]["path"], the_file(other)[1].metadata
+            codecs = {metadata.row_group(0).column(i).compression for i in range(metadata.num_columns)}
+            assert codecs - {"UNCOMPRESSED"} == {named}, codecs
+            assert visible(other) == before and len(before) == 10000
+            with tempfile.NamedTemporaryFile(suffix=".parquet") as copy:
+                copy.write(other.get(path))
+                copy.flush()
+                assert duckdb.sql("SELECT count(*), sum(id) FROM '%s'" % copy.name).fetchall() == [(10000, 49995000)]
 
 
 def test_a_sort_that_needs_too_much_memory_takes_fewer_files(lake):

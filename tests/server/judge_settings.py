@@ -48,7 +48,7 @@ WITHOUT_EFFECT = {
     "HOGLAKE_MAINTENANCE_SUMMARY_REFRESH_SECONDS", "HOGLAKE_REINDEX_INTERVAL_MS"}
 # What the contract allows and refuses, setting by setting.
 TAKEN = [("HOGLAKE_RECEIPT_RETENTION_SECONDS", v) for v in ("0", "-1", "-5", "3600")] + \
-        [("HOGLAKE_COMPACTION_CODEC", v) for v in ("ZSTD", "Snappy", "lz4_raw", "UNCOMPRESSED")] + \
+        [("HOGLAKE_COMPACTION_CODEC", v) for v in ("ZSTD", "Snappy", "gzip", "lz4_raw", "UNCOMPRESSED")] + \
         [("HOGLAKE_COMPACTION_ZSTD_LEVEL", v) for v in ("1", "22")] + \
         [("HOGLAKE_EXPIRY_PURGE_PAGE", v) for v in ("1", "50000")] + \
         [("HOGLAKE_HEALTH_PROBE_TIMEOUT_MS", "250"), ("HOGLAKE_COMMIT_LOCK_TIMEOUT_MS", "0"),

@@ -21,6 +21,7 @@ static enum mp_codec codec_of(struct mp_str name)
         enum mp_codec codec;
     } codecs[] = {{"zstd", MP_CODEC_ZSTD},
                   {"snappy", MP_CODEC_SNAPPY},
+                  {"gzip", MP_CODEC_GZIP},
                   {"lz4_raw", MP_CODEC_LZ4_RAW},
                   {"uncompressed", MP_CODEC_NONE}};
 
