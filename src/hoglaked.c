@@ -28,6 +28,22 @@ static int help(void)
     return 0;
 }
 
+/* log NULL: to standard error. */
+static void tell_slips(struct mp_log *log)
+{
+    struct mp_str name;
+    const char *meant;
+    size_t at = 0;
+
+    while (mp_server_settings_slip(environ, &at, &name, &meant))
+        if (log)
+            mp_log(log, MP_LOG_WARN, "hoglake.main", "%.*s has no effect: did you mean %s?",
+                   MP_STR_ARG(name), meant);
+        else
+            fprintf(stderr, "hoglaked: %.*s has no effect: did you mean %s?\n", MP_STR_ARG(name),
+                    meant);
+}
+
 static int print_settings(const struct mp_server_settings *settings)
 {
     struct mp_buf buf = MP_BUF_INIT(1024 * 1024);
@@ -35,6 +51,7 @@ static int print_settings(const struct mp_server_settings *settings)
     mp_server_settings_print(settings, &buf);
     fwrite(buf.data, 1, buf.size, stdout);
     mp_buf_fini(&buf);
+    tell_slips(NULL);
     return 0;
 }
 
@@ -76,6 +93,7 @@ static int serve(const struct mp_server_settings *settings)
     sigaddset(&stop, SIGINT);
     sigprocmask(SIG_BLOCK, &stop, NULL); /* before there are threads */
     signal(SIGPIPE, SIG_IGN);
+    tell_slips(log);
     code = open_patiently(settings, &env, &stop, log, &err, &server);
     if (code) {
         mp_log(log, MP_LOG_ERROR, "hoglake.main", "%s", err.text);

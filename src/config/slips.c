@@ -47,7 +47,7 @@ static bool ours(struct mp_str name)
 }
 
 /* "MILLPOND_FLUSH_SIZE" for FLUSH_SIZE. */
-static const struct mp_setting *behind_prefix(struct mp_str name)
+static const char *behind_prefix(struct mp_str name)
 {
     const struct mp_setting *found = NULL;
 
@@ -55,28 +55,17 @@ static const struct mp_setting *behind_prefix(struct mp_str name)
         if (mp_str_starts(name, prefixes[i]))
             found =
                 setting_named(mp_str_n(name.data + prefixes[i].size, name.size - prefixes[i].size));
-    return found;
+    return found ? found->name : NULL;
 }
 
-static const struct mp_setting *nearest(struct mp_str name)
+static const char *name_of(unsigned i)
 {
-    const struct mp_setting *found = NULL;
-    unsigned most = 2;
-
-    for (unsigned i = 0; i < MP_SET_COUNT; i++) {
-        unsigned distance = mp_text_distance(name, mp_str_c(mp_settings[i].name), most);
-
-        if (distance <= most && (!found || distance < most)) {
-            found = &mp_settings[i];
-            most = distance;
-        }
-    }
-    return found;
+    return mp_settings[i].name;
 }
 
 static void look_at(struct mp_reader *r, struct mp_str name)
 {
-    const struct mp_setting *setting;
+    const char *meant;
 
     if (setting_named(name) || mp_str_starts(name, MP_STR("KAFKA_CONSUMER_")))
         return;
@@ -85,11 +74,11 @@ static void look_at(struct mp_reader *r, struct mp_str name)
             mp_config_warn(r, "%s has no effect: %s", traps[i].name, traps[i].text);
             return;
         }
-    setting = behind_prefix(name);
-    if (!setting && ours(name))
-        setting = nearest(name);
-    if (setting)
-        mp_config_warn(r, "%.*s has no effect: did you mean %s?", MP_STR_ARG(name), setting->name);
+    meant = behind_prefix(name);
+    if (!meant && ours(name))
+        meant = mp_text_meant(name, name_of, MP_SET_COUNT);
+    if (meant)
+        mp_config_warn(r, "%.*s has no effect: did you mean %s?", MP_STR_ARG(name), meant);
 }
 
 void mp_config_slips(struct mp_reader *r)

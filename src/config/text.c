@@ -215,6 +215,22 @@ unsigned mp_text_distance(struct mp_str a, struct mp_str b, unsigned most)
     return above[b.size] <= most ? above[b.size] : most + 1;
 }
 
+const char *mp_text_meant(struct mp_str name, const char *(*name_of)(unsigned i), unsigned count)
+{
+    const char *found = NULL;
+    unsigned most = 2;
+
+    for (unsigned i = 0; i < count; i++) {
+        unsigned distance = mp_text_distance(name, mp_str_c(name_of(i)), most);
+
+        if (distance <= most && (!found || distance < most)) {
+            found = name_of(i);
+            most = distance;
+        }
+    }
+    return found;
+}
+
 /* libpq, "Connection Strings", keyword/value form. */
 void mp_text_conninfo(struct mp_buf *buf, const char *keyword, struct mp_str value)
 {

@@ -37,6 +37,9 @@ struct mp_str *mp_text_split(struct mp_arena *arena, struct mp_str text, char se
 /* Changes of one character (insert, drop, replace, swap of neighbours) from a to b; cut off at
  * `most`, then most + 1 is given. */
 unsigned mp_text_distance(struct mp_str a, struct mp_str b, unsigned most);
+/* Which of `count` names a mistyped one is meant to be: the nearest, at most two changes away;
+ * NULL: none is. */
+const char *mp_text_meant(struct mp_str name, const char *(*name_of)(unsigned i), unsigned count);
 /* A value for libpq's keyword form: in single quotes, backslash before quote and backslash. */
 void mp_text_conninfo(struct mp_buf *buf, const char *keyword, struct mp_str value);
 

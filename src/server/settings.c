@@ -159,6 +159,66 @@ enum mp_code mp_server_settings_load(struct mp_arena *arena, char *const *enviro
     return code;
 }
 
+/* --- slips --- */
+
+/* Of the original, without effect here; and one that check_refused looks at. */
+static const char *const without_effect[] = {
+    "HOGLAKE_NETTY_CALL_GROUP_SIZE",
+    "HOGLAKE_CLEANUP_SUB_BATCH",
+    "HOGLAKE_CLEANUP_WORKERS",
+    "HOGLAKE_CLEANUP_STAGING_GRACE_SECONDS",
+    "HOGLAKE_COMPACTION_MAX_FAN_IN",
+    "HOGLAKE_COMPACTION_PARALLEL_GROUPS",
+    "HOGLAKE_COMPACTION_PARALLEL_INPUT_OPENS",
+    "HOGLAKE_COMPACTION_CLAIMS_ENABLED",
+    "HOGLAKE_COMPACTION_COMMITTED_CLAIM_TTL_SECONDS",
+    "HOGLAKE_COMPACTION_NESTED_SORT_EXPANSION",
+    "HOGLAKE_COMPACTION_MAX_NODES_PER_ROW",
+    "HOGLAKE_COMPACTION_CANDIDATE_HEADROOM",
+    "HOGLAKE_COMPACTION_MAX_CANDIDATES",
+    "HOGLAKE_MAINTENANCE_SUMMARY_INTERVAL_MS",
+    "HOGLAKE_MAINTENANCE_SUMMARY_BATCH",
+    "HOGLAKE_MAINTENANCE_SUMMARY_REFRESH_SECONDS",
+    "HOGLAKE_REINDEX_INTERVAL_MS",
+    "HOGLAKE_VERIFY_INTERVAL_MS",
+};
+
+static const char *name_of(unsigned i)
+{
+    return settings[i].name;
+}
+
+static bool known(struct mp_str name)
+{
+    for (int i = 0; i < SETTINGS; i++)
+        if (mp_str_eq(name, mp_str_c(settings[i].name)))
+            return true;
+    for (size_t i = 0; i < sizeof(without_effect) / sizeof(*without_effect); i++)
+        if (mp_str_eq(name, mp_str_c(without_effect[i])))
+            return true;
+    return false;
+}
+
+bool mp_server_settings_slip(char *const *environment, size_t *at, struct mp_str *ret_name,
+                             const char **ret_meant)
+{
+    for (; environment[*at]; ++*at) {
+        const char *entry = environment[*at], *equal = strchr(entry, '=');
+        struct mp_str name = mp_str_n(entry, equal ? (size_t)(equal - entry) : 0);
+        const char *meant = mp_str_starts(name, MP_STR("HOGLAKE_")) && !known(name)
+                                ? mp_text_meant(name, name_of, SETTINGS)
+                                : NULL;
+
+        if (!meant)
+            continue;
+        *ret_name = name;
+        *ret_meant = meant;
+        ++*at;
+        return true;
+    }
+    return false;
+}
+
 void mp_server_settings_print(const struct mp_server_settings *loaded, struct mp_buf *ret)
 {
     for (int i = 0; i < SETTINGS; i++) {

@@ -30,6 +30,10 @@ struct mp_server_settings {
 /* MP_BAD_CONFIG: the error names the variable and what is allowed, never a secret. */
 enum mp_code mp_server_settings_load(struct mp_arena *arena, char *const *environment,
                                      struct mp_err *err, struct mp_server_settings *ret);
+/* Names that are nearly a setting and are none: gives the next one and the setting that is meant;
+ * false: there is none. at starts with 0. */
+bool mp_server_settings_slip(char *const *environment, size_t *at, struct mp_str *ret_name,
+                             const char **ret_meant);
 /* The table for people: name, default, value (secrets hidden), meaning. */
 void mp_server_settings_print(const struct mp_server_settings *settings, struct mp_buf *ret);
 

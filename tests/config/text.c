@@ -120,6 +120,18 @@ static void split_respects_parentheses_and_drops_blanks(void)
     mp_arena_fini(&arena);
 }
 
+static const char *port_or_part(unsigned i)
+{
+    return i ? "PART" : "PORT";
+}
+
+static void the_nearest_name_is_meant(void)
+{
+    CHECK_STR(mp_str_c(mp_text_meant(MP_STR("PROT"), port_or_part, 2)), MP_STR("PORT"));
+    CHECK_STR(mp_str_c(mp_text_meant(MP_STR("PARTS"), port_or_part, 2)), MP_STR("PART"));
+    CHECK(!mp_text_meant(MP_STR("PARENT"), port_or_part, 1));
+}
+
 static void distance_counts_changes_and_swaps(void)
 {
     CHECK_INT(mp_text_distance(MP_STR("KAFKA_TOPICS"), MP_STR("KAFKA_TOPIC"), 2), 1);
@@ -203,6 +215,7 @@ int main(int argc, char **argv)
         TEST(uuids_come_in_four_spellings),
         TEST(split_respects_parentheses_and_drops_blanks),
         TEST(distance_counts_changes_and_swaps),
+        TEST(the_nearest_name_is_meant),
         TEST(conninfo_is_quoted_as_libpq_wants),
         TEST(ducklake_partition_keys),
         TEST(hoglake_partition_keys),

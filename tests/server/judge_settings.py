@@ -132,6 +132,27 @@ def test_values_are_taken_or_refused_by_name(_):
             assert value.strip() in done.stderr, (name, value, done.stderr)
 
 
+def test_mistyped_names_are_pointed_out(db):
+    slips = {"HOGLAKE_DB_POOLSIZE": "HOGLAKE_DB_POOL_SIZE", "HOGLAKE_LOGLEVEL": "HOGLAKE_LOG_LEVEL",
+             "HOGLAKE_BAERER_TOKEN": "HOGLAKE_BEARER_TOKEN", "HOGLAKE_COMPACTION_CODECS": "HOGLAKE_COMPACTION_CODEC"}
+    others = dict.fromkeys(WITHOUT_EFFECT, "1") | {
+        "HOGLAKE_SERVICE_HOST": "10.0.0.1", "HOGLAKE_SERVICE_PORT": "80", "HOGLAKE_PORT_8080_TCP": "tcp://10.0.0.1:8080",
+        "HOGLAKE_URL": "http://x", "HOGLAKE_CATALOG": "c", "HOGLAKE_MAX_RETRY_COUNT": "1", "HOGLAKE_PORT": "0",
+        "HOGLAKE_VERIFY_INTERVAL_MS": "0", "HOGLAKE_METRICS_INTERVAL_MS": "0", "LOG_LEVEL": "x", "HOGLAKE": "x"}
+    done = settings(**dict.fromkeys(slips, "s3cret"), **others)
+    assert done.returncode == 0 and dict(re.findall(
+        r"^hoglaked: (\w+) has no effect: did you mean (\w+)\?$", done.stderr, re.M)) == slips, done.stderr
+    assert len(done.stderr.splitlines()) == len(slips) and "s3cret" not in done.stderr
+    assert not settings(**others).stderr
+    db.create_database("slips")
+    process = begun(url(db, "slips"), HOGLAKE_LOG_LEVLE="DEBUG")
+    line = json.loads(line_with(process, "has no effect"))
+    assert (line["level"], line["msg"]) == ("WARNING", "HOGLAKE_LOG_LEVLE has no effect: did you mean HOGLAKE_LOG_LEVEL?")
+    line_with(process, "listens on port")
+    process.terminate()
+    assert ended(process)[0] == 0
+
+
 def test_passwords_are_never_printed(db):
     for env in ({"HOGLAKE_DB_PASSWORD": "hush"}, {"HOGLAKE_S3_SECRET_KEY": "hush"}, {"HOGLAKE_BEARER_TOKEN": "hush"},
                 {"HOGLAKE_JDBC_URL": "postgresql://u:hush@h/db"},
