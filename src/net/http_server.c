@@ -16,6 +16,7 @@
 #include "net/http_server.h"
 
 #include "base/mem.h"
+#include "net/http_idle.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -34,6 +35,7 @@
 enum {
     IDLE_S = 30,
     CONNECTIONS_MAX = 1000,
+    CONNECTIONS_SPARE = 10, /* one in so many is kept free, while others wait for their clients */
     HEADER_BYTES_MAX = 64 * 1024, /* a connection's memory in libmicrohttpd */
     CLOSE_WAIT_MS = 5000,
     BLOCK_BYTES = 32 * 1024, /* of a whole answer, copied at a time */
@@ -48,6 +50,7 @@ struct request {
     char *uri; /* as sent */
     const char *method;
     struct MHD_Connection *connection;
+    struct mp_http_place *place; /* the connection's */
     struct mp_buf body;
     struct mp_http_response response; /* its body: the answer, or the piece that is being taken */
     size_t taken, held;               /* of the body; counted in answers_bytes */
@@ -64,6 +67,7 @@ struct mp_http_server {
     struct mp_http_server_options options;
     struct MHD_Daemon *daemon;
     uint16_t port;
+    struct mp_http_idle idle;
     struct mp_env env;
     atomic_size_t bodies_bytes, answers_bytes;
     atomic_int running; /* handlers called whose answers are not yet sent */
@@ -77,6 +81,19 @@ struct mp_http_server {
     bool closing, cut;            /* no new requests; no new pieces either */
 };
 
+static void connection_seen(void *self, struct MHD_Connection *connection, void **place,
+                            enum MHD_ConnectionNotificationCode what)
+{
+    struct mp_http_server *server = self;
+
+    if (what == MHD_CONNECTION_NOTIFY_STARTED)
+        *place = mp_http_idle_open(
+            &server->idle,
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+    else
+        mp_http_idle_close(&server->idle, *place);
+}
+
 static void *uri_seen(void *self, const char *uri, struct MHD_Connection *connection)
 {
     struct mp_http_server *server = self;
@@ -87,6 +104,8 @@ static void *uri_seen(void *self, const char *uri, struct MHD_Connection *connec
     memcpy(request->uri, uri, size);
     request->body = MP_BUF_INIT(server->options.body_bytes_max);
     request->connection = connection;
+    request->place =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     request->server = server;
     return request;
 }
@@ -144,6 +163,7 @@ static void completed(void *self, struct MHD_Connection *connection, void **stat
     if (request->running && atomic_fetch_sub(&server->running, 1) == 1 &&
         write(server->idle_fd, &one, sizeof(one)) < 0)
         assert(errno == EAGAIN); /* the counter is full: close sees it all the same */
+    mp_http_idle_rest(&server->idle, request->place);
     free_body(server, request);
     free_answer(request);
     mp_free(request->uri);
@@ -445,6 +465,7 @@ static enum MHD_Result access_request(void *self, struct MHD_Connection *connect
         return answer(request);
     if (!request->started) { /* the headers are there */
         request->started = true;
+        mp_http_idle_busy(&server->idle, request->place);
         request->method = method;
         request->headers_us = mp_now_mono_us(&server->env);
         return declared_too_large(connection, request->body.max)
@@ -557,6 +578,7 @@ static void release(struct mp_http_server *server)
     pthread_cond_destroy(&server->answered);
     pthread_cond_destroy(&server->wake);
     pthread_mutex_destroy(&server->lock);
+    mp_http_idle_fini(&server->idle);
     mp_free(server->workers);
     mp_free(server);
 }
@@ -564,16 +586,17 @@ static void release(struct mp_http_server *server)
 static struct MHD_Daemon *start_daemon(struct mp_http_server *server, int fd)
 {
     const struct mp_http_server_options *options = &server->options;
-    struct MHD_OptionItem items[12] = {
+    struct MHD_OptionItem items[13] = {
         {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
         {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)uri_seen, server},
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)completed, server},
         {MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, NULL},
-        {MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, options->connections_max, NULL},
+        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)connection_seen, server},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEADER_BYTES_MAX, NULL},
     };
     unsigned flags = MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC;
-    uint32_t count = 6;
+    uint32_t count = 7;
 
     if (options->workers)
         flags |= MHD_ALLOW_SUSPEND_RESUME;
@@ -606,6 +629,10 @@ enum mp_code mp_http_server_open(const struct mp_http_server_options *options, s
     server = mp_alloc(sizeof(*server));
     server->options = *options;
     server->env = options->env ? *options->env : mp_env_real();
+    if (!server->options.connections_max)
+        server->options.connections_max = CONNECTIONS_MAX;
+    mp_http_idle_init(&server->idle, server->options.connections_max -
+                                         server->options.connections_max / CONNECTIONS_SPARE);
     server->port = port_of(fd);
     server->idle_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&server->lock, NULL);

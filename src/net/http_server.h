@@ -2,7 +2,9 @@
  *
  * HTTP/1.1 with keep-alive, or HTTPS (TLS 1.2 or 1.3) where a certificate is given. A HEAD is
  * handed on as a GET and answered without its body. A connection on which nothing moves for 30 s is
- * closed; it costs a descriptor meanwhile, no thread.
+ * closed; it costs a descriptor meanwhile, no thread. There are connections_max at most. When fewer
+ * than a tenth of them are free, each new one ends the one that has waited longest for a (whole)
+ * request; while all of them have one, new ones wait.
  *
  * Bodies   B1 one above body_bytes_max is answered 413 and not handed on
  *          B2 all that are held at a time, the memory behind them counted, stay within
@@ -94,9 +96,10 @@ void mp_http_response_header(struct mp_http_response *response, const char *name
                              const char *value);
 
 struct mp_http_server_options {
-    const char *address; /* NULL: all interfaces */
-    uint16_t port;       /* 0: a free one, see mp_http_server_port */
-    uint32_t threads;    /* 0: 1 */
+    const char *address;      /* NULL: all interfaces */
+    uint16_t port;            /* 0: a free one, see mp_http_server_port */
+    uint32_t threads;         /* 0: 1 */
+    uint32_t connections_max; /* 0: 1,000 */
     size_t body_bytes_max;
     size_t bodies_bytes_max;       /* 0: no bound */
     uint32_t body_ms_max;          /* 0: no bound */

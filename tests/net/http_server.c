@@ -204,6 +204,51 @@ static void slow_clients_hold_nobody_up(void)
     mp_http_server_close(server); /* half requests are no reason to wait */
 }
 
+static bool ended(int fd)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+
+    return poll(&ready, 1, 0) == 1 && recv(fd, (char[1]){0}, 1, MSG_DONTWAIT) <= 0;
+}
+
+/* Of 20 connections two are kept free. */
+static void idle_connections_make_room(void)
+{
+    struct mp_http_server_options options = {.address = "127.0.0.1",
+                                             .connections_max = 20,
+                                             .body_bytes_max = 1000,
+                                             .handle = handle,
+                                             .self = &calls};
+    struct mp_http_server *server = NULL;
+    struct mp_err err = {0};
+    int busy, used, idle[100], count = 0;
+
+    CHECK_OK(mp_http_server_open(&options, &err, &server), err);
+    busy = dial(server);
+    say(busy, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab");
+    used = dial(server);
+    for (int i = 0; i < 100; i++) {
+        idle[i] = dial(server);
+        if (i % 3 == 1)
+            say(idle[i], "GET /healthz HTTP/1.1\r\nHost:"); /* its headers never end */
+        say(used, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+        CHECK(has(hear(used, false), "\r\n\r\nok "));
+        CHECK(has(ask(server, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"), "\r\n\r\nok "));
+    }
+    for (int i = 0; i < 100; i++) {
+        CHECK(i ? ended(idle[i - 1]) || !ended(idle[i]) : ended(idle[i])); /* the oldest went */
+        count += !ended(idle[i]);
+    }
+    CHECK(count >= 14 && count <= 17);
+    say(busy, "cd");
+    CHECK(has(hear(busy, false), "\r\n\r\nPOST /echo? abcd"));
+    for (int i = 0; i < 100; i++)
+        close(idle[i]);
+    close(used);
+    close(busy);
+    mp_http_server_close(server);
+}
+
 static void survives_nonsense(void)
 {
     struct mp_http_server *server = open_server(1);
@@ -396,15 +441,11 @@ static void tells_why_it_cannot_listen(void)
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
-        TEST(answers_by_route),
-        TEST(hands_on_bodies_and_queries),
-        TEST(keeps_a_connection),
-        TEST(slow_clients_hold_nobody_up),
-        TEST(survives_nonsense),
-        TEST(bodies_share_one_bound),
-        TEST(a_body_that_trickles_ends),
-        TEST(slow_readers_hold_no_body),
-        TEST(finishes_what_runs_when_closed),
+        TEST(answers_by_route),           TEST(hands_on_bodies_and_queries),
+        TEST(keeps_a_connection),         TEST(slow_clients_hold_nobody_up),
+        TEST(idle_connections_make_room), TEST(survives_nonsense),
+        TEST(bodies_share_one_bound),     TEST(a_body_that_trickles_ends),
+        TEST(slow_readers_hold_no_body),  TEST(finishes_what_runs_when_closed),
         TEST(tells_why_it_cannot_listen),
     };
 

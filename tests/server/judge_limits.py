@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """build/hoglaked over HTTP: every limit, exactly at it and one above, and what each type may be used for."""
+import contextlib
+import resource
+import socket
 import sys
 import urllib.parse
 import uuid
 
 import hoglaked
 import services
-from judge_rest import append, file, lake, ok, refused
+from judge_rest import append, call, file, lake, ok, refused
 
 TYPES = ("boolean int8 int16 int long uint8 uint16 uint32 uint64 float double decimal date time timestamp_s timestamp_ms"
          " timestamp timestamp_ns timestamptz string json uuid binary variant").split()
@@ -124,6 +127,16 @@ def test_columns_have_their_limits(server):
         refused(server, 400, "bad_request", "POST", table[:-2], {"name": "u", "columns": columns})
     deep = b'{"name":"u","columns":[' + b'{"name":"a","type":"list","children":[' * 5000 + b"]}" * 5000 + b"]}"
     refused(server, 400, "bad_request", "POST", table[:-2], raw=deep)  # the parser's own limit comes first
+
+
+def test_idle_connections_keep_nobody_out(server):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    with contextlib.ExitStack() as idle:
+        for i in range(1500):
+            idle.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            if i % 100 == 99:
+                assert hoglaked.request(server.url + "/healthz", timeout=5)[0] == 200, i
+                assert call(server, "GET", "/catalogs", timeout=5)[0] == 200
 
 
 def test_types_transforms_and_promotions_are_the_listed_ones(server):
