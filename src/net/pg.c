@@ -9,6 +9,8 @@
  * P3  every text of libpq passes clean_text, which takes the password out
  * P4  a prepared statement is used by name once its PREPARE was answered, or behind it in the
  *     same batch; one whose PREPARE failed or was not run is prepared again
+ * P5  a batch that went well has one answer to each message; with fewer or more of them, as from
+ *     something else in the server's place, it is not known what was done
  */
 #include "net/pg.h"
 
@@ -426,6 +428,12 @@ void mp_pg_send_prepared(struct mp_pg *pg, const char *sql, const struct mp_pg_v
     send_values(pg, sql, true, values, count);
 }
 
+static enum mp_code odd(struct mp_pg *pg, struct mp_err *err)
+{
+    pg->dead = true;
+    return mp_err_set(err, MP_IO, "the server's answers do not fit what it was asked");
+}
+
 /* Notes the answer to the message in that slot; the first failure is the batch's. */
 static void take(struct mp_pg *pg, PGresult *answer, uint32_t number, enum mp_code *code,
                  struct mp_err *err)
@@ -434,10 +442,13 @@ static void take(struct mp_pg *pg, PGresult *answer, uint32_t number, enum mp_co
     char text[300];
 
     if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
-        assert(number < pg->slots_used);
+        if (number >= pg->slots_used || pg->slots[number].answer) { /* P5 */
+            *code = odd(pg, err);
+            PQclear(answer);
+            return;
+        }
         if (pg->slots[number].prepares)
             pg->slots[number].prepares->state = PREPARE_DONE;
-        PQclear(pg->slots[number].answer);
         pg->slots[number].answer = answer;
         return;
     }
@@ -496,6 +507,9 @@ static enum mp_code exchange(struct mp_pg *pg, struct mp_err *err)
         if (!there || PQstatus(pg->conn) == CONNECTION_BAD)
             return code ? code : lost(pg, err, "statement");
     }
+    for (uint32_t i = 0; !code && i < pg->slots_used; i++) /* P5 */
+        if (!pg->slots[i].answer)
+            code = odd(pg, err);
     return code;
 }
 
@@ -504,6 +518,8 @@ enum mp_code mp_pg_sync(struct mp_pg *pg, struct mp_err *err)
     enum mp_code code;
 
     pg->sqlstate[0] = 0;
+    if (!pg->batch_open)
+        mp_pg_forget(pg); /* nothing was queued: what is there are the answers before */
     pg->batch_open = false;
     if (pg->dead || !PQpipelineSync(pg->conn))
         return lost(pg, err, "send");

@@ -294,18 +294,26 @@ static enum mp_db_class pg_sync(struct mp_db *db, struct mp_err *err)
     return classify(self, code, err);
 }
 
+/* Only the answer's tag tells what became of a transaction: COMMIT of one that had failed rolls
+ * back without an error. A pooler in between may say anything. (PostgreSQL manual, "COMMIT") */
 static enum mp_db_class pg_commit(struct mp_db *db, struct mp_err *err)
 {
     struct pg_self *self = self_of(db);
-
     enum mp_db_class class;
+    const char *tag;
 
     assert(self->sent == 0);
     queue(self, false, "COMMIT", NULL, 0);
     class = pg_sync(db, err);
-    /* COMMIT of a failed transaction rolls back and says so without an error; none comes here */
-    assert(class || strcmp(mp_pg_answer(self->pg, 0).tag, "COMMIT") == 0);
-    return class;
+    if (class)
+        return class;
+    tag = mp_pg_answer(self->pg, 0).tag;
+    if (strcmp(tag, "COMMIT") == 0)
+        return MP_DB_OK;
+    if (strcmp(tag, "ROLLBACK") == 0)
+        return mp_db_fail(err, MP_DB_RACE, "COMMIT was answered with ROLLBACK: nothing was done");
+    return mp_db_fail(err, MP_DB_LOST,
+                      "COMMIT was answered with \"%.20s\": nobody knows what was done", tag);
 }
 
 static void pg_rollback(struct mp_db *db)
