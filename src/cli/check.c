@@ -62,6 +62,17 @@ static enum mp_code committed(struct mp_check *check, struct mp_source_offset *s
     return code;
 }
 
+/* The first that nobody leads is a fault: run would read the others without it. */
+static enum mp_code all_led(const struct mp_source_watermark *marks, uint32_t count,
+                            struct mp_err *err)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (marks[i].away)
+            return mp_err_set(err, MP_IO, "no leader answers for partition %" PRId32,
+                              marks[i].partition);
+    return MP_OK;
+}
+
 static void check_kafka(struct mp_check *check)
 {
     const struct mp_config_kafka *kafka = &check->config->kafka;
@@ -90,6 +101,8 @@ static void check_kafka(struct mp_check *check)
     for (uint32_t i = 0; i < count; i++)
         marks[i].partition = stored[i].partition = ids[i];
     code = check->source->driver->watermarks(check->source, marks, count, &err);
+    if (!code)
+        code = all_led(marks, count, &err);
     if (!code)
         code = committed(check, stored, count, &err);
     for (uint32_t i = 0; i < count && !code; i++)
@@ -235,7 +248,7 @@ static void check_offsets(struct mp_check *check)
     if (!code)
         code = check->source->driver->watermarks(check->source, marks, count, &err);
     for (uint32_t i = 0; i < count && !code; i++) {
-        if (positions[i].next < 0)
+        if (positions[i].next < 0 || marks[i].away)
             continue;
         known++;
         lost += positions[i].next < marks[i].low || positions[i].next > marks[i].high;

@@ -5,6 +5,8 @@
  */
 #include "kafka/rdkafka_priv.h"
 
+#include "base/mem.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -13,7 +15,12 @@ enum {
     COMMITTED_WAIT_MS = 10000,
     RETRY_WAIT_MS = 100,
     WATERMARKS_WAIT_MS = 10000,
+    LEADER_WAIT_MS = 1000, /* of a leader that is asked alone */
+    LEADERS_WAIT_MS = 3000,
+    LEADERS_TRIES = 3,
 };
+
+#define NOBODY (-1) /* leads a partition; as the client says it */
 
 static const struct mp_rdkafka *of(const struct mp_source *source)
 {
@@ -126,18 +133,41 @@ enum mp_code mp_rdkafka_committed(struct mp_source *source, struct mp_arena *are
     return fault ? mp_rdkafka_err(err, fault, "kafka committed offsets") : MP_OK;
 }
 
-/* Asks every leader at once for one end of the log: in a request for offsets the two logical
- * offsets stand where a time may stand. (Kafka protocol, ListOffsets, "timestamp") */
-static rd_kafka_resp_err_t list_ends(const struct mp_rdkafka *rdk, int64_t end,
-                                     const struct mp_source_watermark *watermarks, uint32_t count,
+/* --- watermarks ---
+ *
+ * The client answers for all partitions or for none. So those that have no leader are left out; and
+ * where a leader does not answer although the cluster still names it, each is asked alone.
+ */
+
+/* A question for those partitions that `only` leads, or for all that somebody leads. */
+struct ask {
+    const struct mp_rdkafka *rdk;
+    struct mp_source_watermark *watermarks;
+    const int32_t *leaders;
+    uint32_t count;
+    int32_t only; /* NOBODY: every leader is asked */
+    int wait_ms;
+};
+
+static bool asked(const struct ask *ask, uint32_t i)
+{
+    return ask->leaders[i] != NOBODY && (ask->only == NOBODY || ask->leaders[i] == ask->only);
+}
+
+/* Asks for one end of the log: in a request for offsets the two logical offsets stand where a time
+ * may stand. (Kafka protocol, ListOffsets, "timestamp") */
+static rd_kafka_resp_err_t list_ends(const struct ask *ask, int64_t end,
                                      rd_kafka_topic_partition_list_t **ret)
 {
-    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)count);
+    const struct mp_rdkafka *rdk = ask->rdk;
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)ask->count);
     rd_kafka_resp_err_t fault;
 
-    for (uint32_t i = 0; i < count; i++)
-        rd_kafka_topic_partition_list_add(list, rdk->topic, watermarks[i].partition)->offset = end;
-    fault = rd_kafka_offsets_for_times(rdk->rk, list, WATERMARKS_WAIT_MS);
+    for (uint32_t i = 0; i < ask->count; i++)
+        if (asked(ask, i))
+            rd_kafka_topic_partition_list_add(list, rdk->topic, ask->watermarks[i].partition)
+                ->offset = end;
+    fault = rd_kafka_offsets_for_times(rdk->rk, list, ask->wait_ms);
     if (!fault)
         fault = first_fault(list);
     if (fault) {
@@ -158,27 +188,104 @@ static int64_t offset_in(rd_kafka_topic_partition_list_t *list, const struct mp_
     return item->offset >= 0 ? item->offset : MP_OFFSET_NONE;
 }
 
-enum mp_code mp_rdkafka_watermarks(struct mp_source *source, struct mp_source_watermark *watermarks,
-                                   uint32_t count, struct mp_err *err)
+static rd_kafka_resp_err_t ask_leaders(const struct ask *ask)
 {
-    const struct mp_rdkafka *rdk = of(source);
     rd_kafka_topic_partition_list_t *lows = NULL, *highs = NULL;
     rd_kafka_resp_err_t fault;
 
-    if (!count)
-        return MP_OK;
-    fault = list_ends(rdk, RD_KAFKA_OFFSET_BEGINNING, watermarks, count, &lows);
+    fault = list_ends(ask, RD_KAFKA_OFFSET_BEGINNING, &lows);
     if (!fault)
-        fault = list_ends(rdk, RD_KAFKA_OFFSET_END, watermarks, count, &highs);
-    for (uint32_t i = 0; i < count && !fault; i++) {
-        watermarks[i].low = offset_in(lows, rdk, watermarks[i].partition);
-        watermarks[i].high = offset_in(highs, rdk, watermarks[i].partition);
+        fault = list_ends(ask, RD_KAFKA_OFFSET_END, &highs);
+    for (uint32_t i = 0; i < ask->count && !fault; i++) {
+        struct mp_source_watermark *mark = &ask->watermarks[i];
+
+        if (!asked(ask, i))
+            continue;
+        mark->low = offset_in(lows, ask->rdk, mark->partition);
+        mark->high = offset_in(highs, ask->rdk, mark->partition);
+        mark->away = false;
     }
     if (highs)
         rd_kafka_topic_partition_list_destroy(highs);
     if (lows)
         rd_kafka_topic_partition_list_destroy(lows);
-    return fault ? mp_rdkafka_err(err, fault, "kafka watermarks") : MP_OK;
+    return fault;
+}
+
+/* One that answers does so at once: the connection is there from the question to all. */
+static rd_kafka_resp_err_t ask_each_leader(struct ask ask)
+{
+    rd_kafka_resp_err_t fault = RD_KAFKA_RESP_ERR_NO_ERROR;
+
+    ask.wait_ms = LEADER_WAIT_MS;
+    for (uint32_t i = 0; i < ask.count; i++) {
+        uint32_t first = 0;
+
+        while (ask.leaders[first] != ask.leaders[i])
+            first++;
+        if (first < i || ask.leaders[i] == NOBODY)
+            continue;
+        ask.only = ask.leaders[i];
+        fault = ask_leaders(&ask);
+        if (fault && mp_rdkafka_refuses(fault))
+            break;
+    }
+    return fault;
+}
+
+static int32_t leader_in(const struct rd_kafka_metadata_topic *topic, int32_t partition)
+{
+    for (int i = 0; i < topic->partition_cnt; i++)
+        if (topic->partitions[i].id == partition)
+            return topic->partitions[i].leader;
+    return NOBODY;
+}
+
+/* *ret_led: how many partitions somebody leads. */
+static rd_kafka_resp_err_t read_leaders(const struct ask *ask, int32_t *leaders, uint32_t *ret_led)
+{
+    const struct mp_rdkafka *rdk = ask->rdk;
+    const struct rd_kafka_metadata *metadata = NULL;
+    rd_kafka_resp_err_t fault = RD_KAFKA_RESP_ERR__TIMED_OUT;
+
+    /* a question to a broker that has just gone stays with it; the next one goes to another */
+    for (int i = 0; i < LEADERS_TRIES && fault == RD_KAFKA_RESP_ERR__TIMED_OUT; i++)
+        fault = rd_kafka_metadata(rdk->rk, 0, rdk->rkt, &metadata, LEADERS_WAIT_MS);
+    if (!fault && metadata->topic_cnt != 1)
+        fault = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+    if (!fault)
+        fault = metadata->topics[0].err;
+    *ret_led = 0;
+    for (uint32_t i = 0; i < ask->count && !fault; i++) {
+        leaders[i] = leader_in(&metadata->topics[0], ask->watermarks[i].partition);
+        *ret_led += leaders[i] != NOBODY;
+    }
+    if (metadata)
+        rd_kafka_metadata_destroy(metadata);
+    return fault;
+}
+
+enum mp_code mp_rdkafka_watermarks(struct mp_source *source, struct mp_source_watermark *watermarks,
+                                   uint32_t count, struct mp_err *err)
+{
+    int32_t *leaders = mp_alloc_array(count, sizeof(*leaders));
+    struct ask ask = {of(source), watermarks, leaders, count, NOBODY, WATERMARKS_WAIT_MS};
+    uint32_t led = 0, away = count;
+    rd_kafka_resp_err_t fault;
+
+    for (uint32_t i = 0; i < count; i++)
+        watermarks[i].away = true;
+    fault = count ? read_leaders(&ask, leaders, &led) : RD_KAFKA_RESP_ERR_NO_ERROR;
+    if (!fault && count)
+        fault = led ? ask_leaders(&ask) : RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
+    if (fault && led && !mp_rdkafka_refuses(fault))
+        fault = ask_each_leader(ask);
+    mp_free(leaders);
+    for (uint32_t i = 0; i < count; i++)
+        away -= !watermarks[i].away;
+    if (fault && (away == count || mp_rdkafka_refuses(fault)))
+        return mp_rdkafka_err(err, fault, "kafka watermarks");
+    return MP_OK;
 }
 
 void mp_rdkafka_watermarks_seen(struct mp_source *source, struct mp_source_watermark *watermarks,

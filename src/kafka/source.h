@@ -62,6 +62,7 @@ struct mp_source_offset {
 
 struct mp_source_watermark {
     int32_t partition;
+    bool away;         /* nobody answers for it now; low and high are not known */
     int64_t low, high; /* first kept offset; one behind the last */
 };
 
@@ -112,7 +113,8 @@ struct mp_source_driver {
      * being stored at the moment is waited for. */
     enum mp_code (*committed)(struct mp_source *source, struct mp_arena *arena,
                               struct mp_source_offset *offsets, uint32_t count, struct mp_err *err);
-    /* Asks for low and high of each given partition. */
+    /* Asks for low and high of each given partition. Where some are away that is told of each; all
+     * of them away is an error. */
     enum mp_code (*watermarks)(struct mp_source *source, struct mp_source_watermark *watermarks,
                                uint32_t count, struct mp_err *err);
     /* The same as last heard with fetched records; never waits. MP_OFFSET_NONE: not heard of. */

@@ -21,6 +21,7 @@ struct partition {
     struct mp_source_offset committed; /* its text is committed_text */
     char *committed_text;
     uint64_t owner; /* how often it was owned; 0: commits are plain */
+    bool away;      /* nobody leads it */
 };
 
 struct planned {
@@ -114,6 +115,13 @@ void mp_fake_log_partitions(struct mp_fake_log *log, uint32_t partition_count)
         log->partitions[i] =
             (struct partition){.committed = {.partition = (int32_t)i, .offset = MP_OFFSET_NONE}};
     log->partition_count = partition_count;
+    pthread_mutex_unlock(&log->lock);
+}
+
+void mp_fake_log_leader(struct mp_fake_log *log, int32_t partition, bool there)
+{
+    pthread_mutex_lock(&log->lock);
+    partition_of(log, partition)->away = !there;
     pthread_mutex_unlock(&log->lock);
 }
 
@@ -358,7 +366,7 @@ static bool give_one(struct fake *fake, uint32_t index, struct mp_record *ret)
     size_t at = first_at(part, position);
     const struct stored *record;
 
-    if (position == MP_OFFSET_NONE || is_lost(part, position) || at == part->count)
+    if (position == MP_OFFSET_NONE || is_lost(part, position) || at == part->count || part->away)
         return false;
     record = &part->records[at];
     *ret = (struct mp_record){
@@ -408,13 +416,15 @@ static int64_t fake_reached(struct mp_source *source, int32_t partition)
     return reached;
 }
 
+/* By the partitions that somebody leads. */
 static bool everything_given(const struct fake *fake)
 {
     for (uint32_t i = 0; i < fake->count; i++) {
         const struct partition *part = partition_of(fake->log, fake->ids[i]);
 
-        if (fake->positions[i] == MP_OFFSET_NONE || is_lost(part, fake->positions[i]) ||
-            first_at(part, fake->positions[i]) < part->count)
+        if (!part->away &&
+            (fake->positions[i] == MP_OFFSET_NONE || is_lost(part, fake->positions[i]) ||
+             first_at(part, fake->positions[i]) < part->count))
             return false;
     }
     return true;
@@ -557,6 +567,7 @@ static void fake_watermarks_seen(struct mp_source *source, struct mp_source_wate
     for (uint32_t i = 0; i < count; i++) {
         const struct partition *part = partition_of(fake->log, watermarks[i].partition);
 
+        watermarks[i].away = part->away;
         watermarks[i].low = part->low;
         watermarks[i].high = part->high;
     }
@@ -569,13 +580,18 @@ static enum mp_code fake_watermarks(struct mp_source *source,
 {
     struct fake *fake = of(source);
     const struct planned *fault;
+    uint32_t away = 0;
 
     pthread_mutex_lock(&fake->log->lock);
     fault = count_call(fake->log, MP_FAKE_LOG_WATERMARKS);
     pthread_mutex_unlock(&fake->log->lock);
-    if (!fault)
-        fake_watermarks_seen(source, watermarks, count);
-    return tell(fault, err);
+    if (fault)
+        return tell(fault, err);
+    fake_watermarks_seen(source, watermarks, count);
+    for (uint32_t i = 0; i < count; i++)
+        away += watermarks[i].away;
+    return count && away == count ? mp_err_set(err, MP_IO, "nobody leads what is asked for")
+                                  : MP_OK;
 }
 
 static void fake_close(struct mp_source *source)

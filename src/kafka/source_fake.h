@@ -38,6 +38,8 @@ int64_t mp_fake_log_add(struct mp_fake_log *log, int32_t partition, struct mp_st
 void mp_fake_log_gap(struct mp_fake_log *log, int32_t partition, int64_t offsets);
 /* Drops what lies before low, as retention does. */
 void mp_fake_log_truncate(struct mp_fake_log *log, int32_t partition, int64_t low);
+/* Whether somebody leads the partition; nobody answers for it otherwise. */
+void mp_fake_log_leader(struct mp_fake_log *log, int32_t partition, bool there);
 /* The end: after everything added, poll says so (a source without an end goes on waiting). */
 void mp_fake_log_end(struct mp_fake_log *log);
 

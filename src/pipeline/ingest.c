@@ -20,6 +20,7 @@ enum {
     TURN_MS_MAX = 200,          /* a stop is seen within this */
     SERVE_MS = 20,              /* between two looks at publish */
     PARTS_MS = 30000,           /* between two looks for new partitions */
+    AWAY_MS = 10000,            /* the same while nobody leads some that are known */
     GAUGES_MS = 5000,           /* between two settings of the lag and memory gauges */
     KEY_BYTES_MAX = 4 << 20,    /* of the scanner's key table, at the start of a batch */
     BUDGET_BYTES_MIN = 8 << 20, /* however small the flush size is */
@@ -319,11 +320,10 @@ struct mp_job *mp_job_new(struct mp_pipeline *p, struct mp_part *parts, uint32_t
  * for that, and a look at the table ends what publish was lent of it. */
 static enum mp_code look_for_partitions(struct mp_pipeline *p, struct mp_err *err)
 {
-    uint64_t now = mp_now_mono_us(p->world.env);
+    uint64_t now = mp_now_mono_us(p->world.env), pause_ms = p->away[0] ? AWAY_MS : PARTS_MS;
     enum mp_code code;
 
-    if (now - p->parts_asked_us <= (uint64_t)PARTS_MS * 1000 || !publish_idle(p) ||
-        mp_pipeline_stopping(p))
+    if (now - p->parts_asked_us <= pause_ms * 1000 || !publish_idle(p) || mp_pipeline_stopping(p))
         return MP_OK;
     code = mp_start_partitions(p, err);
     if (code == MP_STOPPED) /* what was read before is published all the same */
@@ -478,7 +478,7 @@ static enum mp_code poll_once(struct mp_pipeline *p, uint64_t arrow_bytes, uint3
         return source_fault(p, err);
     if (p->source_retry.attempts) {
         mp_retry_over(&p->source_retry);
-        mp_health_part(p->world.health, MP_HEALTH_SOURCE, NULL);
+        mp_start_source_answers(p);
     }
     mp_keep_renew(p); /* after the wait: what came later than a list is judged by it */
     take_records(p, &records);

@@ -132,6 +132,7 @@ struct mp_pipeline {
     uint64_t rewinds;        /* how often what was taken was dropped, to be read again */
     uint64_t batch_since_us; /* when its first record was taken; 0: none yet */
     uint64_t parts_asked_us; /* when the source was last asked for its partitions */
+    char away[192];          /* which of ours nobody leads, in words; "": none */
     uint64_t gauges_set_us;
     bool told_plain; /* that the source forbids owners */
     struct mp_log_limit bad_records;
@@ -176,8 +177,11 @@ struct mp_pipeline {
 
 /* Opens lake, store and source, each with the ladder. */
 enum mp_code mp_start_open(struct mp_pipeline *p, struct mp_err *err);
-/* Takes over every partition the source gives us and that is not ours yet, and seeks it. */
+/* Takes over every partition the source gives us and that is not ours yet, and seeks it; one that
+ * nobody leads is left for the next call. */
 enum mp_code mp_start_partitions(struct mp_pipeline *p, struct mp_err *err);
+/* The source as a whole answers: what the readiness says of it. */
+void mp_start_source_answers(struct mp_pipeline *p);
 /* Seeks a partition whose position left the log, by the reset policy; counts the gap. */
 enum mp_code mp_start_lost(struct mp_pipeline *p, const struct mp_source_lost *lost,
                            struct mp_err *err);

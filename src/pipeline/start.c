@@ -9,7 +9,10 @@
  * A position that the log does not have any more is moved by the reset policy, and the gap is told.
  * A partition that the topic got later, while we run or since the lake has rows of the others, is
  * read from its first record, whatever the policy.
- * The claim raises the owner's epoch by compare-and-swap, so that an earlier owner is fenced.
+ * A partition that nobody leads is left for later, and told; it joins when somebody does, as one
+ * that the topic got later would. Others are not held up by it for any time. Only where nothing
+ * says where it begins but the policy, and the policy is the log's end as of now, are all waited
+ * for. The claim raises the owner's epoch by compare-and-swap, so that an earlier owner is fenced.
  *
  * Where the lake keeps no offsets, what the source stores is all there is: partitions are taken
  * over there, plans found beside the offsets are settled (settle.c), and where each partition
@@ -148,7 +151,15 @@ enum mp_code mp_start_open(struct mp_pipeline *p, struct mp_err *err)
     code = with_ladder(p, MP_HEALTH_SOURCE, "open the source", open_source, err);
     if (code)
         return code;
-    return with_ladder(p, MP_HEALTH_SOURCE, "take the partitions over", claim_all, err);
+    code = with_ladder(p, MP_HEALTH_SOURCE, "take the partitions over", claim_all, err);
+    if (!code)
+        mp_start_source_answers(p);
+    return code;
+}
+
+void mp_start_source_answers(struct mp_pipeline *p)
+{
+    mp_health_part(p->world.health, MP_HEALTH_SOURCE, p->away[0] ? p->away : NULL);
 }
 
 /* Everything that is known of one partition when it is taken over. */
@@ -384,6 +395,51 @@ static void tell_recreated(struct mp_pipeline *p, const struct takeover *takeove
     pthread_mutex_unlock(&p->lake_lock);
 }
 
+/* Keeps in p->away which partitions nobody leads, and tells it when that changes. */
+static void tell_away(struct mp_pipeline *p, const struct takeover *takeovers, uint32_t count)
+{
+    char before[sizeof(p->away)];
+    size_t used = 0;
+    uint32_t away = 0;
+
+    memcpy(before, p->away, sizeof(before));
+    p->away[0] = 0;
+    for (uint32_t i = 0; i < count && used < sizeof(p->away) / 2; i++)
+        if (takeovers[i].log.away)
+            used += (size_t)snprintf(p->away + used, sizeof(p->away) - used, "%s%" PRId32,
+                                     used ? ", " : "partition ", takeovers[i].id);
+    for (uint32_t i = 0; i < count; i++)
+        away += takeovers[i].log.away;
+    if (away)
+        snprintf(p->away + used, sizeof(p->away) - used,
+                 ": no leader answers for %" PRIu32 " of ours, the others are read", away);
+    if (away && strcmp(before, p->away) != 0)
+        mp_log(p->world.log, MP_LOG_WARN, logger, "Topic %.*s %s", MP_STR_ARG(p->options.topic),
+               p->away);
+    mp_start_source_answers(p);
+}
+
+/* Leaves those that nobody leads for later. */
+static enum mp_code leave_away(struct mp_pipeline *p, struct takeover *takeovers, bool later,
+                               uint32_t *count, struct mp_err *err)
+{
+    bool end_counts = !later && !p->options.from_start && p->options.reset == MP_PIPELINE_LATEST;
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < *count; i++)
+        if (end_counts && takeovers[i].log.away && takeovers[i].lake.next < 0 &&
+            takeovers[i].stored.offset < 0)
+            return mp_err_set(
+                err, MP_IO, "no leader answers for partition %" PRId32 ", which begins at its end",
+                takeovers[i].id);
+    tell_away(p, takeovers, *count);
+    for (uint32_t i = 0; i < *count; i++)
+        if (!takeovers[i].log.away)
+            takeovers[kept++] = takeovers[i];
+    *count = kept;
+    return MP_OK;
+}
+
 static enum mp_code take_over(struct mp_pipeline *p, struct mp_arena *arena,
                               struct takeover *takeovers, uint32_t count, struct mp_err *err)
 {
@@ -396,6 +452,9 @@ static enum mp_code take_over(struct mp_pipeline *p, struct mp_arena *arena,
     tell_recreated(p, takeovers, count);
     for (uint32_t i = 0; i < count; i++)
         later = later || takeovers[i].lake.next >= 0; /* all are claimed at once */
+    code = leave_away(p, takeovers, later, &count, err);
+    if (code)
+        return code;
     for (uint32_t i = 0; i < count; i++)
         takeovers[i].next = within_log(p, &takeovers[i], later, decide(p, &takeovers[i]));
     code = p->lake->driver->offsets_in_lake ? claim(p, takeovers, count, err)
@@ -417,7 +476,7 @@ enum mp_code mp_start_partitions(struct mp_pipeline *p, struct mp_err *err)
     struct takeover *takeovers = NULL;
     struct mp_arena arena;
     const int32_t *ids;
-    uint32_t count, fresh = 0;
+    uint32_t count, fresh = 0, before = p->part_count;
     enum mp_code code;
 
     p->parts_asked_us = mp_now_mono_us(p->world.env);
@@ -432,7 +491,7 @@ enum mp_code mp_start_partitions(struct mp_pipeline *p, struct mp_err *err)
         mp_arena_init(&arena, 0);
         code = take_over(p, &arena, takeovers, fresh, err);
         mp_arena_fini(&arena);
-        if (!code)
+        if (!code && p->part_count > before)
             mp_log(p->world.log, MP_LOG_INFO, logger, "Assigned partitions: %u of %.*s",
                    p->part_count, MP_STR_ARG(p->options.topic));
     }

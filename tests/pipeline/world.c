@@ -137,7 +137,7 @@ enum mp_code world_run(struct world *world, uint64_t stop_at_put, struct mp_err 
 {
     struct process process = {.world = world, .stop_at_put = stop_at_put};
     struct mp_pipeline_doors doors = {&process, open_lake, open_store, open_source};
-    struct mp_pipeline_world outside = {&world->env, NULL, world->metrics, NULL};
+    struct mp_pipeline_world outside = {&world->env, NULL, world->metrics, world->health};
     enum mp_code code;
 
     process.pipeline = mp_pipeline_new(&world->options, &doors, &outside);
@@ -175,7 +175,7 @@ enum mp_code world_run_until(struct world *world, enum mp_metric metric, double 
 {
     struct process process = {.world = world};
     struct mp_pipeline_doors doors = {&process, open_lake, open_store, open_source};
-    struct mp_pipeline_world outside = {&world->env, NULL, world->metrics, NULL};
+    struct mp_pipeline_world outside = {&world->env, NULL, world->metrics, world->health};
     struct watch watch = {&process, metric, value};
     pthread_t watcher;
     enum mp_code code;

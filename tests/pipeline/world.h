@@ -21,6 +21,7 @@ struct world {
     uint32_t partitions;
     struct mp_pipeline_options options;
     struct mp_metrics *metrics;
+    struct mp_health *health;                   /* NULL: nobody asks */
     const struct mp_filter_options *keep_later; /* set_keep is called with it; NULL: it is not */
 };
 

@@ -1,0 +1,111 @@
+/* Partitions that nobody leads, and leaders that do not answer: the others' watermarks are known.
+ */
+#include "kafka/mock.h"
+
+#include <stdio.h>
+
+enum { API_LIST_OFFSETS = 2 };
+
+static struct mp_source *source_of(struct mock *mock)
+{
+    struct mp_source_rdkafka_options options = mock_options(mock);
+    struct mp_source *source = mock_source(mock, &options);
+    struct mp_err err = {0};
+    const int32_t *ids;
+    uint32_t count;
+
+    CHECK_OK(source->driver->partitions(source, &err, &ids, &count), err);
+    return source;
+}
+
+/* Three partitions of 10, 20 and 30 records with the leaders 1, 2 and 1. */
+static void fill(struct mock *mock)
+{
+    mock_open(mock, 2, 3);
+    for (int32_t p = 0; p < 3; p++) {
+        rd_kafka_mock_partition_set_leader(mock->cluster, "events", p, p == 1 ? 2 : 1);
+        mock_fill(mock, p, 0, (unsigned)(p + 1) * 10);
+    }
+    mock_flush(mock);
+}
+
+static void check_others(const struct mp_source_watermark *marks)
+{
+    CHECK(!marks[0].away && marks[0].low == 0 && marks[0].high == 10);
+    CHECK(marks[1].away);
+    CHECK(!marks[2].away && marks[2].low == 0 && marks[2].high == 30);
+}
+
+static void a_partition_without_a_leader_is_told(void)
+{
+    struct mp_source_watermark marks[3] = {{.partition = 0}, {.partition = 1}, {.partition = 2}};
+    struct mock mock;
+    struct mp_source *source;
+    struct mp_err err = {0};
+    uint64_t began;
+
+    fill(&mock);
+    rd_kafka_mock_partition_set_leader(mock.cluster, "events", 1, -1);
+    source = source_of(&mock);
+    began = mp_now_mono_us(&mock.env);
+    CHECK_OK(source->driver->watermarks(source, marks, 3, &err), err);
+    CHECK(mp_now_mono_us(&mock.env) - began < 3000000); /* nothing is waited for */
+    check_others(marks);
+    CHECK(source->driver->watermarks(source, &marks[1], 1, &err) != MP_OK); /* all that is asked */
+    CHECK(err.retriable);
+    rd_kafka_mock_partition_set_leader(mock.cluster, "events", 1, 1);
+    CHECK_OK(source->driver->watermarks(source, marks, 3, &err), err);
+    CHECK(!marks[1].away && marks[1].low == 0 && marks[1].high == 20);
+    mp_source_close(source);
+    mock_close(&mock);
+}
+
+/* The cluster still names a leader that is gone. */
+static void a_leader_that_does_not_answer_is_waited_for_alone(void)
+{
+    struct mp_source_watermark marks[3] = {{.partition = 0}, {.partition = 1}, {.partition = 2}};
+    struct mock mock;
+    struct mp_source *source;
+    struct mp_err err = {0};
+
+    fill(&mock);
+    source = source_of(&mock);
+    rd_kafka_mock_broker_set_down(mock.cluster, 2);
+    CHECK_OK(source->driver->watermarks(source, marks, 3, &err), err);
+    check_others(marks);
+    rd_kafka_mock_broker_set_up(mock.cluster, 2);
+    for (int i = 0; i < 20 && marks[1].away; i++)
+        CHECK_OK(source->driver->watermarks(source, marks, 3, &err), err);
+    CHECK(!marks[1].away && marks[1].high == 20);
+    mp_source_close(source);
+    mock_close(&mock);
+}
+
+static void a_refusal_is_not_an_absence(void)
+{
+    struct mp_source_watermark marks[3] = {{.partition = 0}, {.partition = 1}, {.partition = 2}};
+    struct mock mock;
+    struct mp_source *source;
+    struct mp_err err = {0};
+
+    fill(&mock);
+    rd_kafka_mock_partition_set_leader(mock.cluster, "events", 1, -1);
+    source = source_of(&mock);
+    rd_kafka_mock_push_request_errors(mock.cluster, API_LIST_OFFSETS, 1,
+                                      RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+    CHECK_INT(source->driver->watermarks(source, marks, 3, &err), MP_REFUSED);
+    CHECK(!err.retriable);
+    mp_source_close(source);
+    mock_close(&mock);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test tests[] = {
+        TEST(a_partition_without_a_leader_is_told),
+        TEST(a_leader_that_does_not_answer_is_waited_for_alone),
+        TEST(a_refusal_is_not_an_absence),
+    };
+
+    return test_main(argc, argv, tests, sizeof(tests) / sizeof(*tests));
+}
