@@ -260,10 +260,12 @@ static void check_offsets(struct mp_check *check)
                            ? "let this user read the catalog's table millpond_offsets"
                            : "the offsets of the consumer group cannot be read: look at GROUP_ID");
     else if (lost)
-        mp_check_fault(check, "offsets",
-                       &(struct mp_err){.code = MP_CHANGED,
-                                        .text = "recorded offsets are not in the topic any more"},
-                       "run goes on by KAFKA_AUTO_OFFSET_RESET and counts the gap");
+        mp_check_fault(
+            check, "offsets",
+            &(struct mp_err){.code = MP_CHANGED,
+                             .text = "recorded offsets are not in the topic any more"},
+            "run goes on by KAFKA_AUTO_OFFSET_RESET and counts the gap, or ends and says "
+            "what to do where the log was cut");
     else
         mp_check_fine("offsets", "%u of %u partitions are recorded, %" PRId64 " records behind",
                       known, count, behind);

@@ -6,13 +6,16 @@
  *     stored with our marker       the lake (the mirror lags by a flush at most)
  *     stored without it, ahead     another program went on meanwhile: adopted, and told
  *     stored without it, behind    the lake, with a warning; offsets_from_source rewinds on purpose
- * A position that the log does not have any more is moved by the reset policy, and the gap is told.
- * A partition that the topic got later, while we run or since the lake has rows of the others, is
- * read from its first record, whatever the policy.
- * A partition that nobody leads is left for later, and told; it joins when somebody does, as one
- * that the topic got later would. Others are not held up by it for any time. Only where nothing
- * says where it begins but the policy, and the policy is the log's end as of now, are all waited
- * for. The claim raises the owner's epoch by compare-and-swap, so that an earlier owner is fenced.
+ * A position that the log does not have any more is moved by the reset policy, and the gap is told;
+ * but a log that is shorter than its position is not read again while the source stores an offset
+ * of it: Kafka drops those with their topic, so the topic is the same, its log was cut (as by an
+ * unclean leader election), and what is left of it is in the lake but for an end that nobody can
+ * tell. A partition that the topic got later, while we run or since the lake has rows of the
+ * others, is read from its first record, whatever the policy. A partition that nobody leads is left
+ * for later, and told; it joins when somebody does, as one that the topic got later would. Others
+ * are not held up by it for any time. Only where nothing says where it begins but the policy, and
+ * the policy is the log's end as of now, are all waited for. The claim raises the owner's epoch by
+ * compare-and-swap, so that an earlier owner is fenced.
  *
  * Where the lake keeps no offsets, what the source stores is all there is: partitions are taken
  * over there, plans found beside the offsets are settled (settle.c), and where each partition
@@ -222,15 +225,34 @@ static void tell_gap(struct mp_pipeline *p, int32_t id, int64_t wanted, int64_t 
         mp_metric_add(p->world.metrics, MP_M_OFFSET_GAP, label, (double)(next - wanted));
 }
 
-/* later: the topic had others before it, so nobody chose to leave out what it holds. */
-static int64_t within_log(struct mp_pipeline *p, const struct takeover *t, bool later, int64_t next)
+static enum mp_code cut_short(const struct mp_pipeline *p, const struct takeover *t, int64_t next,
+                              struct mp_err *err)
 {
-    if (next < 0)
-        return later ? t->log.low : by_policy(p, t);
-    if (t->log.low < 0 || t->log.high < 0 || (next >= t->log.low && next <= t->log.high))
-        return next; /* a mark that is not known refuses nothing */
-    tell_gap(p, t->id, next, t->log.low, t->log.high, by_policy(p, t));
-    return by_policy(p, t);
+    return mp_err_set(
+        err, MP_CHANGED,
+        "topic %.*s partition %" PRId32 ": its log ends at %" PRId64 ", %" PRId64
+        " was to be next, and the group still has offset %" PRId64
+        " of it: the log was cut; start once with KAFKA_AUTO_OFFSET_RESET=latest to go on at its "
+        "end, or delete the group's offsets of the topic to read it again from %" PRId64,
+        MP_STR_ARG(p->options.topic), t->id, t->log.high, next, t->stored.offset, t->log.low);
+}
+
+/* Where to go on instead of *next. later: the topic had others before it, so nobody chose to leave
+ * out what it holds. */
+static enum mp_code within_log(struct mp_pipeline *p, const struct takeover *t, bool later,
+                               int64_t *next, struct mp_err *err)
+{
+    if (*next < 0) {
+        *next = later ? t->log.low : by_policy(p, t);
+        return MP_OK;
+    }
+    if (t->log.low < 0 || t->log.high < 0 || (*next >= t->log.low && *next <= t->log.high))
+        return MP_OK; /* a mark that is not known refuses nothing */
+    if (*next > t->log.high && t->stored.offset >= 0 && p->options.reset == MP_PIPELINE_EARLIEST)
+        return cut_short(p, t, *next, err);
+    tell_gap(p, t->id, *next, t->log.low, t->log.high, by_policy(p, t));
+    *next = by_policy(p, t);
+    return MP_OK;
 }
 
 static void add_part(struct mp_pipeline *p, const struct takeover *t)
@@ -455,8 +477,12 @@ static enum mp_code take_over(struct mp_pipeline *p, struct mp_arena *arena,
     code = leave_away(p, takeovers, later, &count, err);
     if (code)
         return code;
-    for (uint32_t i = 0; i < count; i++)
-        takeovers[i].next = within_log(p, &takeovers[i], later, decide(p, &takeovers[i]));
+    for (uint32_t i = 0; i < count && !code; i++) {
+        takeovers[i].next = decide(p, &takeovers[i]);
+        code = within_log(p, &takeovers[i], later, &takeovers[i].next, err);
+    }
+    if (code)
+        return code;
     code = p->lake->driver->offsets_in_lake ? claim(p, takeovers, count, err)
                                             : store_begin(p, takeovers, count, err);
     if (code)
@@ -507,16 +533,17 @@ enum mp_code mp_start_lost(struct mp_pipeline *p, const struct mp_source_lost *l
     int64_t next = by_policy(p, &takeover);
 
     assert(part);
+    /* Going back cannot lie in a range that only grows: the next process takes it over with a
+     * claim, and knows whether the log was made anew or cut. */
+    if (next < part->next)
+        return mp_err_set(err, MP_CHANGED,
+                          "topic %.*s partition %" PRId32
+                          " was made anew, or its log was cut: it ends "
+                          "at %" PRId64 ", %" PRId64 " was to be next; start again to go on",
+                          MP_STR_ARG(p->options.topic), part->id, lost->high, part->next);
     if (!part->lost)
         tell_gap(p, lost->partition, lost->offset, lost->low, lost->high, next);
     part->lost = true;
-    /* Going back (the log was made anew) cannot lie in a range that only grows: the next process
-     * takes it over with a claim. */
-    if (next < part->next)
-        return mp_err_set(err, MP_CHANGED,
-                          "topic %.*s partition %" PRId32 " was made anew: its log ends at %" PRId64
-                          ", %" PRId64 " was read; start again to go on from %" PRId64,
-                          MP_STR_ARG(p->options.topic), part->id, lost->high, part->next, next);
     part->next = next;
     part->lost = false;
     return p->source->driver->seek(p->source, lost->partition, next, err);

@@ -312,6 +312,59 @@ static void offsets_that_left_the_log_are_counted(void)
     world_close(&world);
 }
 
+/* The log is shorter than what was read of it, and whether it is another log is told by the offset
+ * that the source stores, which goes with a topic: 50 were read, 20 are there. */
+static void cut_the_log(void)
+{
+    struct mp_source_offset stored;
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 50);
+    CHECK_OK(run(&err), err);
+    stored = mp_fake_log_committed(world.log, 0);
+    CHECK_INT(stored.offset, 50);
+    stored.metadata = MP_STR("mp1 1 50"); /* as it was; the text goes with the log */
+    mp_fake_log_free(world.log);
+    world.log = mp_fake_log_new(1);
+    mp_fake_log_commit(world.log, &stored);
+    world_add(&world, 0, 20);
+}
+
+static void a_log_that_was_cut_is_not_read_again(void)
+{
+    struct mp_err err;
+
+    cut_the_log();
+    CHECK_INT(run(&err), MP_CHANGED);
+    CHECK(!err.retriable);
+    CHECK(strstr(err.text, "KAFKA_AUTO_OFFSET_RESET=latest"));
+    CHECK(strstr(err.text, "50") && strstr(err.text, "20"));
+    CHECK_INT(next_of(0), 50); /* nothing is claimed */
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_WRITTEN, NULL), 50);
+    world.options.reset = MP_PIPELINE_LATEST; /* what the line says */
+    CHECK_OK(run(&err), err);
+    CHECK_INT(next_of(0), 20);
+    world.options.reset = MP_PIPELINE_EARLIEST;
+    world_add(&world, 0, 5);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(next_of(0), 25);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_WRITTEN, NULL), 50 + 5);
+    world_close(&world);
+}
+
+static void a_topic_made_anew_is_read_from_its_beginning(void)
+{
+    struct mp_err err;
+
+    cut_the_log();
+    commit_as_python(MP_OFFSET_NONE); /* gone with the topic */
+    CHECK_OK(run(&err), err);
+    CHECK_INT(next_of(0), 20);
+    CHECK_INT(mp_metric_value(world.metrics, MP_M_RECORDS_WRITTEN, NULL), 50 + 20);
+    world_close(&world);
+}
+
 static void latest_starts_at_the_end(void)
 {
     struct mp_err err;
@@ -730,6 +783,8 @@ int main(int argc, char **argv)
         TEST(a_mirror_left_behind_is_mended),
         TEST(the_group_may_be_gone),
         TEST(offsets_that_left_the_log_are_counted),
+        TEST(a_log_that_was_cut_is_not_read_again),
+        TEST(a_topic_made_anew_is_read_from_its_beginning),
         TEST(latest_starts_at_the_end),
         TEST(a_partition_that_comes_back_leaves_a_flush_alone),
         TEST(latest_is_not_for_partitions_that_come_later),
