@@ -815,6 +815,11 @@ static void an_outage_is_no_refusal_of_a_column(void)
         {{.body = "{\"columns\":[]}", .fault = HTTP_CUT_BODY}, MP_IO, true},
         {{.status = 404}, MP_IO, true},
         {{.status = 403}, MP_REFUSED, false},
+        {{.status = 413, .body = "<html>too large</html>"}, MP_REFUSED, false},
+        {{.status = 407}, MP_REFUSED, false},
+        {{.status = 400, .body = "{\"message\":\"no\"}"}, MP_REFUSED, false},
+        {{.status = 422, .body = "{\"detail\":\"no\"}"}, MP_REFUSED, false},
+        {{.status = 409, .body = "busy"}, MP_CONFLICT, true},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -1057,6 +1062,30 @@ static void a_reused_key_is_settled_later_where_it_must(void)
     CHECK(result.already_published);
     said(5, BODY(7));
     over(7);
+}
+
+/* What something in between says is not what became of the commit. */
+static void an_answer_that_is_not_the_catalogs_settles_nothing(void)
+{
+    static const struct {
+        struct http_step step;
+        enum mp_code code;
+        bool retriable;
+    } rows[] = {
+        {{.status = 409, .body = "<html>busy</html>"}, MP_CONFLICT, true},
+        {{.status = 410, .body = "{\"error\":\"Gone\"}"}, MP_REFUSED, false},
+        {{.status = 422, .body = "{\"message\":\"idempotency_key reused\"}"}, MP_REFUSED, false},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        READY(rows[i].step, DONE(8));
+
+        fault(append(table), rows[i].code, rows[i].retriable);
+        CHECK(!result.orphaned && !result.already_published);
+        CHECK_OK(append(table), err); /* the same bytes */
+        said(4, BODY(7));
+        over(5);
+    }
 }
 
 /* Only a 422 says so. */
@@ -1416,6 +1445,7 @@ int main(int argc, char **argv)
         TEST(a_reused_key_means_published),
         TEST(a_reused_key_of_a_table_that_is_gone_is_no_success),
         TEST(a_reused_key_is_settled_later_where_it_must),
+        TEST(an_answer_that_is_not_the_catalogs_settles_nothing),
         TEST(the_words_alone_are_not_enough),
         TEST(files_that_still_fit_are_sent_again),
         TEST(files_that_do_not_fit_are_orphans),

@@ -12,7 +12,8 @@
  *                                      made again
  *     409 otherwise                    the rows are made again
  *     422 otherwise                    permanent
- *     another 3xx or 4xx               held; permanent, but for 404, which may pass
+ *     another 3xx or 4xx, or one that  held; permanent, but for 404 and 409, which may pass
+ *     is not in the catalog's words
  *
  * An answered refusal wrote nothing and leaves the key free, so a new request may take it.
  *
@@ -203,7 +204,9 @@ static enum mp_code settle(struct mp_hoglake *lake, const struct mp_lake_commit 
 
     if (mp_hog_passing(status))
         return code;
-    mp_hog_distrust(lake); /* G3 */
+    mp_hog_distrust(lake);         /* G3 */
+    if (!mp_hog_own_words(answer)) /* nobody knows what the catalog did: G2 */
+        return code;
     if (reused)
         return already(lake, commit, err, ret);
     if (ddl || status == 410) {

@@ -91,6 +91,16 @@ bool mp_hog_passing(unsigned status)
     return status == 408 || status == 429 || (status >= 500 && status < 600);
 }
 
+bool mp_hog_own_words(const struct mp_hog_answer *answer)
+{
+    struct mp_str name = answer->error.error;
+
+    for (size_t i = 0; i < name.size; i++)
+        if (name.data[i] != '_' && (name.data[i] < 'a' || name.data[i] > 'z'))
+            return false;
+    return name.size > 0;
+}
+
 bool mp_hog_says_absent(const struct mp_hog_answer *answer)
 {
     return answer->status == 404 && mp_str_eq(answer->error.error, MP_STR("not_found"));

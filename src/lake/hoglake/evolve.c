@@ -35,11 +35,13 @@ static bool has(const struct mp_hog_table *table, struct mp_str name)
 }
 
 /* A refusal of what was asked for, not of who asks or of everything: another request may fare
- * better. */
-static bool of_this_alone(unsigned status)
+ * better. Only the catalog's own counts: what a column is refused for is rescued ever after. */
+static bool of_this_alone(const struct mp_hog_answer *answer)
 {
-    return status >= 400 && status < 500 && !mp_hog_passing(status) && status != 401 &&
-           status != 403 && status != 404;
+    unsigned status = answer->status;
+
+    return mp_hog_own_words(answer) && status >= 400 && status < 500 && !mp_hog_passing(status) &&
+           status != 401 && status != 403 && status != 404;
 }
 
 /* Alters the table and takes its new shape from the answer. *ret_refused: it will not have it;
@@ -56,7 +58,7 @@ static enum mp_code alter(struct mp_hoglake *lake, struct mp_hog_table **table, 
         return code;
     if (!mp_hog_fine(&lake->answer)) {
         code = mp_hog_refusal(lake, err);
-        *ret_refused = of_this_alone(lake->answer.status);
+        *ret_refused = of_this_alone(&lake->answer);
         if (!mp_hog_passing(lake->answer.status))
             mp_hog_distrust(lake); /* G3 */
         return *ret_refused ? MP_OK : code;

@@ -104,6 +104,9 @@ static inline bool mp_hog_fine(const struct mp_hog_answer *answer)
 bool mp_hog_passing(unsigned status);
 /* The last answer, which is not fine, as an error. A 409 is a lost race (retriable). */
 enum mp_code mp_hog_refusal(struct mp_hoglake *lake, struct mp_err *err);
+/* Whether an answer that is not fine is the catalog's own: {"error":"some_name", ...}.
+ * One of a proxy in front of it says nothing of what was asked for. */
+bool mp_hog_own_words(const struct mp_hog_answer *answer);
 /* A 404 in the catalog's own words. What stands in between (a proxy without a route) answers 404
  * too, which says nothing of what was asked for. */
 bool mp_hog_says_absent(const struct mp_hog_answer *answer);
