@@ -76,7 +76,7 @@ enum { VERBS = sizeof(verbs) / sizeof(*verbs) };
 
 static const char exit_codes[] = "Exit codes:\n"
                                  "  0   done, or stopped in good order\n"
-                                 "  2   a setting or an argument is wrong; nothing was opened\n"
+                                 "  2   a setting or an argument is wrong; nothing was written\n"
                                  "  3   fenced: another process owns these partitions now\n"
                                  "  4   refused for good, and an operator has to decide: a right "
                                  "is missing, the topic does not\n"

@@ -12,7 +12,7 @@
 /* How the process ends. Operators and init systems read these: they do not change. */
 enum mp_exit {
     MP_EXIT_OK = 0,      /* done, or stopped in good order */
-    MP_EXIT_CONFIG = 2,  /* a setting or an argument; nothing was opened */
+    MP_EXIT_CONFIG = 2,  /* a setting or an argument; nothing was written */
     MP_EXIT_FENCED = 3,  /* another process owns these partitions now */
     MP_EXIT_CHANGED = 4, /* refused for good, or a topic or destination is not what it was */
     MP_EXIT_OUTAGE = 5,  /* Kafka, catalog or store did not come back in time */

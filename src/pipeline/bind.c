@@ -73,6 +73,8 @@ static enum mp_code evolve(struct mp_pipeline *p, struct mp_job_table *table,
     evolution.ret_widened = widened;
     evolution.ret_refused = refused;
     code = p->lake->driver->evolve(p->lake, table->name, &evolution, table->create, err, live);
+    if (!made) /* a table that cannot be made as the settings say is another matter */
+        code = mp_pipeline_later(code, err);
     if (code) {
         mp_metric_add(p->world.metrics, MP_M_ERRORS, "schema", 1);
         goto out;
@@ -148,7 +150,9 @@ static enum mp_code allow_nulls(struct mp_pipeline *p, struct mp_job_table *tabl
     enum mp_code code = MP_OK;
 
     if (evolution.relax_count)
-        code = p->lake->driver->evolve(p->lake, table->name, &evolution, table->create, err, &live);
+        code = mp_pipeline_later(
+            p->lake->driver->evolve(p->lake, table->name, &evolution, table->create, err, &live),
+            err);
     if (code) {
         mp_metric_add(p->world.metrics, MP_M_ERRORS, "schema", 1);
         goto out;
@@ -185,7 +189,7 @@ static enum mp_code bind_table(struct mp_pipeline *p, struct mp_job_table *table
 
     code = p->lake->driver->resolve(p->lake, table->name, err, &live);
     if (code && code != MP_NOT_FOUND)
-        return code;
+        return mp_pipeline_later(code, err);
     if (code == MP_NOT_FOUND)
         live = NULL;
     for (unsigned round = 0; round < 8; round++) {

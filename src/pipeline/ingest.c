@@ -328,7 +328,7 @@ static enum mp_code look_for_partitions(struct mp_pipeline *p, struct mp_err *er
     code = mp_start_partitions(p, err);
     if (code == MP_STOPPED) /* what was read before is published all the same */
         return MP_OK;
-    return code && !err->retriable ? code : MP_OK;
+    return code && !err->retriable ? mp_pipeline_later(code, err) : MP_OK;
 }
 
 /* Gives the batch to publish and makes the next one. *ret_rewound: what was taken was dropped, its

@@ -317,6 +317,16 @@ void mp_pipeline_set_live(struct mp_pipeline *p, const struct mp_lake_table *tab
 /* New batches rescue the values of this name. False: they do so already. */
 bool mp_pipeline_refuse(struct mp_pipeline *p, struct mp_str name);
 
+/* The start has found the world as the settings want it. What is otherwise from then on (a view in
+ * the table's place, another password) is no setting's fault but a refusal. Gives the code. */
+static inline enum mp_code mp_pipeline_later(enum mp_code code, struct mp_err *err)
+{
+    if (code != MP_BAD_CONFIG)
+        return code;
+    err->code = MP_REFUSED;
+    return MP_REFUSED;
+}
+
 static inline bool mp_pipeline_stopping(struct mp_pipeline *p)
 {
     return atomic_load(&p->stops) > 0;

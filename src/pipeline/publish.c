@@ -312,6 +312,8 @@ static enum mp_code run_stage(struct mp_publish *publish, unsigned stage, struct
 
     for (;;) {
         code = stages[stage].run(publish, err);
+        if (stage != STAGE_BIND) /* which may make the table */
+            code = mp_pipeline_later(code, err);
         moved(p);
         if (stages[stage].part == MP_HEALTH_LAKE ||
             (stages[stage].part >= 0 && (code || publish->retry.attempts)))
@@ -368,6 +370,7 @@ static enum mp_code look_again(struct mp_publish *publish, struct mp_err *err)
         pthread_mutex_lock(&p->lake_lock);
         code = p->lake->driver->resolve(p->lake, p->options.table, err, &table);
         pthread_mutex_unlock(&p->lake_lock);
+        code = mp_pipeline_later(code, err);
         moved(p);
         if (!code || code == MP_NOT_FOUND) {
             mp_pipeline_set_live(p, code ? NULL : table);

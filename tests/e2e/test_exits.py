@@ -103,6 +103,29 @@ def test_a_topic_made_anew_ends_with_4_and_goes_on_when_started_again(kafka, loc
         [(1010, 1010, 1009)]
 
 
+def test_a_view_in_the_place_of_the_table_ends_with_4(kafka, local_lake, tmp_path):
+    """At the next start it is a setting that is wrong: 2."""
+    topic = lakes.unique("viewed")
+    kafka.create_topic(topic)
+    services.produce(kafka.bootstrap, topic, ['{"n":1}'])
+    env = services.environment(kafka, topic, FLUSH_INTERVAL_MS=200, **local_lake.env())
+    process = services.start_millpond(env, str(tmp_path))
+    try:
+        process.wait_metric(WRITTEN, 1)
+        local_lake.execute("ALTER TABLE lake.events RENAME TO old",
+                           "CREATE VIEW lake.events AS SELECT * FROM lake.old")
+        services.produce(kafka.bootstrap, topic, ['{"n":2}'])
+        ends_with(process, 4, "events", "is a view")
+    finally:
+        process.kill()
+    os.mkdir(tmp_path / "again")
+    process = services.start_millpond(env, str(tmp_path / "again"))
+    try:
+        ends_with(process, 2, "events", "is a view")
+    finally:
+        process.kill()
+
+
 def test_a_quarantine_table_that_somebody_makes_otherwise_ends_with_4(kafka, local_lake, tmp_path):
     """It is not there at the start, and is of no use when it is needed."""
     topic = lakes.unique("unquar")

@@ -480,6 +480,25 @@ static void a_wall_clock_that_goes_back_stops_nothing(void)
     world_close(&world);
 }
 
+/* A view in the table's place, a password that was changed: at the start a setting is wrong, later
+ * the destination is not what it was. The table is looked at twice by the start, then by a flush,
+ * then when its commit is refused. */
+static void what_was_fine_at_the_start_is_no_setting_later(void)
+{
+    static const enum mp_code codes[] = {MP_BAD_CONFIG, MP_BAD_CONFIG, MP_REFUSED, MP_REFUSED};
+    struct mp_err err;
+
+    for (uint32_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+        world_open(&world, 1, 1);
+        world_add(&world, 0, 50);
+        mp_fake_fail(world.catalog, MP_FAKE_APPEND, 1, MP_CHANGED, false);
+        mp_fake_fail(world.catalog, MP_FAKE_RESOLVE, i + 1, MP_BAD_CONFIG, false);
+        CHECK_INT(run(&err), codes[i]);
+        CHECK_INT(err.code, codes[i]);
+        world_close(&world);
+    }
+}
+
 static void a_stolen_partition_fences(void)
 {
     struct mp_err err;
@@ -789,6 +808,7 @@ int main(int argc, char **argv)
         TEST(a_partition_that_comes_back_leaves_a_flush_alone),
         TEST(latest_is_not_for_partitions_that_come_later),
         TEST(a_wall_clock_that_goes_back_stops_nothing),
+        TEST(what_was_fine_at_the_start_is_no_setting_later),
         TEST(a_stolen_partition_fences),
         TEST(a_stolen_partition_leaves_what_landed_before),
         TEST(a_changed_table_is_read_again_from_the_source),
