@@ -120,13 +120,22 @@ static enum mp_code fill(struct file_source *file, uint32_t wait_ms, struct mp_e
     return MP_OK;
 }
 
+/* The first line of a file without the byte order mark that may stand before it; others keep it. */
+static struct mp_str without_mark(const struct file_source *file, struct mp_str line)
+{
+    if (file->position || !mp_str_starts(line, MP_STR("\xef\xbb\xbf")))
+        return line;
+    return mp_str_n(line.data + 3, line.size - 3);
+}
+
 /* Is what stands behind the last line feed a line? */
 static bool rest_is_line(struct file_source *file)
 {
     struct mp_str rest = {file->data + file->begin, file->end - file->begin};
+    struct mp_str value = without_mark(file, rest);
 
-    if (rest.size && !file->partial && file->regular && file->whole)
-        file->partial = !file->whole(file->self, rest);
+    if (value.size && !file->partial && file->regular && file->whole)
+        file->partial = !file->whole(file->self, value);
     return rest.size && !file->partial;
 }
 
@@ -150,25 +159,25 @@ static bool next_line(struct file_source *file, size_t *ret_size)
 /* Gives the line of `size` bytes at begin, unless it is empty, and goes behind it. */
 static bool give_line(struct file_source *file, size_t size, struct mp_record *ret)
 {
-    const char *line = file->data + file->begin;
+    struct mp_str line = {file->data + file->begin, size};
     int64_t offset = file->position;
-    size_t length = size;
 
-    if (length && line[length - 1] == '\n')
-        length--;
-    if (length && line[length - 1] == '\r')
-        length--;
+    if (line.size && line.data[line.size - 1] == '\n')
+        line.size--;
+    if (line.size && line.data[line.size - 1] == '\r')
+        line.size--;
+    line = without_mark(file, line);
     file->begin += size;
     file->scanned = file->begin;
     file->position += (int64_t)size;
-    if (!length)
+    if (!line.size)
         return false;
     *ret = (struct mp_record){.partition = 0,
                               .has_value = true,
                               .offset = offset,
                               .next_offset = offset + (int64_t)size,
                               .timestamp_ms = MP_OFFSET_NONE,
-                              .value = {line, length}};
+                              .value = line};
     return true;
 }
 

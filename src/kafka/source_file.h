@@ -1,8 +1,9 @@
 /* kafka/source_file.h - an NDJSON file, or standard input, as a source with one partition, 0.
  *
  * A record is a line; its offset is the byte position of its first byte, its next_offset the one
- * behind its line feed. A carriage return before the line feed is not part of the value; empty
- * lines are no records. What stands behind a file's last line feed is a line too, unless the user
+ * behind its line feed. A carriage return before the line feed is not part of the value, nor is a
+ * byte order mark (UTF-8) at the very beginning, which Windows tools write; empty lines are no
+ * records. What stands behind a file's last line feed is a line too, unless the user
  * says that it is not whole: somebody may still be writing it. Records have neither key nor time.
  *
  * Memory   buffer_bytes, more while a longer line is read; views point into it, no line is copied.

@@ -494,6 +494,16 @@ def test_load_twice_adds_nothing_and_resumes(local_lake, tmp_path):
         [(2100, 2100, 2099)]
 
 
+def test_load_of_a_file_with_a_byte_order_mark(local_lake, tmp_path):
+    """Before the first line it is no part of it; before another it is (C37). The second run resumes."""
+    lines = [b'\xef\xbb\xbf{"n":0}\r', b'{"n":1}\r', b'\xef\xbb\xbf{"n":2}\r', b'{"n":3}\r']
+    lakes.load(local_lake, lines, tmp_path, **QUARANTINE)
+    assert local_lake.query("SELECT n FROM lake.events ORDER BY n") == [(0,), (1,), (3,)]
+    lakes.load(local_lake, lines + [b'{"n":4}\r'], tmp_path, **QUARANTINE)
+    assert local_lake.query("SELECT n FROM lake.events ORDER BY n") == [(0,), (1,), (3,), (4,)]
+    assert local_lake.value("SELECT count(*) FROM lake.bad") == 1
+
+
 def test_load_refuses_a_file_that_became_another(local_lake, tmp_path):
     lakes.load(local_lake, ['{"n":%d}' % n for n in range(1000)], tmp_path)
     out = lakes.load(local_lake, ['{"n":%d}' % n for n in range(10)], tmp_path, code=2)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 static jmp_buf failed_test;
-static char directories[64][64];
+static char directories[128][64];
 static size_t directory_count;
 
 void test_fail(const char *file, int line, const char *format, ...)

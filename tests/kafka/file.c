@@ -59,7 +59,7 @@ static void check_lines(struct mp_source *source, struct mp_str text, size_t fro
         CHECK(records.count || records.end);
         for (uint32_t i = 0; i < records.count; i++) {
             const struct mp_record *record = &records.items[i];
-            size_t length = 0, size;
+            size_t length = 0, size, mark;
 
             for (;;) { /* the next line that is not empty */
                 const char *feed;
@@ -69,6 +69,8 @@ static void check_lines(struct mp_source *source, struct mp_str text, size_t fro
                 size = feed ? (size_t)(feed + 1 - (text.data + at)) : text.size - at;
                 length = feed ? size - 1 : size;
                 length -= length && text.data[at + length - 1] == '\r';
+                mark = at == 0 && mp_str_starts(text, MP_STR("\xef\xbb\xbf")) ? 3 : 0;
+                length -= mark;
                 if (length)
                     break;
                 at += size;
@@ -76,7 +78,7 @@ static void check_lines(struct mp_source *source, struct mp_str text, size_t fro
             CHECK_INT(record->partition, 0);
             CHECK_INT(record->offset, (int64_t)at);
             CHECK_INT(record->next_offset, (int64_t)(at + size));
-            CHECK_STR(record->value, mp_str_n(text.data + at, length));
+            CHECK_STR(record->value, mp_str_n(text.data + at + mark, length));
             CHECK(record->has_value);
             CHECK(!record->has_key);
             CHECK_INT(record->timestamp_ms, MP_OFFSET_NONE);
@@ -84,6 +86,8 @@ static void check_lines(struct mp_source *source, struct mp_str text, size_t fro
         }
         end = records.end;
     }
+    if (at == 0 && mp_str_starts(text, MP_STR("\xef\xbb\xbf")))
+        at = 3;
     for (; at < text.size; at++) /* nothing but empty lines is left */
         CHECK(text.data[at] == '\n' || text.data[at] == '\r');
 }
@@ -107,6 +111,11 @@ static const struct mp_str texts[] = {
     TEXT("0123456789abcdef\n0123456789abcde\n"),
     TEXT("0123456789abcdef0123456789abcdef0123456789abcdef\nx\n"),
     TEXT("{\"a\":\"\0\"}\n{\"b\":1}\r\n\r\n{\"c\":2}"),
+    TEXT("\xef\xbb\xbf"), /* a byte order mark is no part of the first line */
+    TEXT("\xef\xbb\xbf\r\n"),
+    TEXT("\xef\xbb\xbf{\"a\":1}"),
+    TEXT("\xef\xbb\xbf{\"a\":1}\r\n\xef\xbb\xbf{\"b\":1}\n"), /* of another one it is */
+    TEXT("\xef\xbb"),
 };
 
 static void gives_lines_at_every_buffer_size(void)
@@ -258,6 +267,39 @@ static void leaves_a_line_that_is_not_whole(void)
         append_file(path, more[run]);
     }
     CHECK_INT(asked, 2); /* once a run that ends within a line */
+}
+
+/* Whether the rest is whole is asked of it without the mark. */
+static void the_mark_is_no_part_of_a_rest(void)
+{
+    static const struct {
+        struct mp_str text;
+        int asked;
+        uint32_t given;
+    } rows[] = {
+        {MP_STR_INIT("\xef\xbb\xbf{a}"), 1, 1},
+        {MP_STR_INIT("\xef\xbb\xbf{a"), 1, 0},
+        {MP_STR_INIT("\xef\xbb\xbf"), 0, 0},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        int asked = 0;
+        struct mp_source_file_options options = {
+            .path = write_file("mark", rows[i].text), .whole = ends_with_brace, .self = &asked};
+        struct mp_source *source;
+        struct mp_records records;
+        struct mp_err err = {0};
+        uint32_t given = 0;
+
+        CHECK_OK(mp_source_file_open(&options, &err, &source), err);
+        for (bool end = false; !end; end = records.end) {
+            CHECK_OK(source->driver->poll(source, 10, 0, &err, &records), err);
+            given += records.count;
+        }
+        CHECK_INT(given, rows[i].given);
+        CHECK_INT(asked, rows[i].asked);
+        mp_source_close(source);
+    }
 }
 
 static void names_a_line_that_is_too_long(void)
@@ -447,6 +489,7 @@ int main(int argc, char **argv)
         TEST(seeks_where_a_line_begins),
         TEST(takes_what_was_appended),
         TEST(leaves_a_line_that_is_not_whole),
+        TEST(the_mark_is_no_part_of_a_rest),
         TEST(names_a_line_that_is_too_long),
         TEST(reads_a_pipe),
         TEST(keeps_no_offsets),
