@@ -222,6 +222,7 @@ static uint32_t refuse_name(struct mp_batch *batch, struct mp_str name)
 static uint32_t look_up(struct mp_batch *batch, struct mp_str name, bool null)
 {
     struct mp_builder *builder;
+    bool same;
 
     builder = mp_batch_find(batch, name);
     if (mp_batch_companion(batch, name) || (builder && builder->type.id == MP_TYPE_VARIANT))
@@ -237,8 +238,10 @@ static uint32_t look_up(struct mp_batch *batch, struct mp_str name, bool null)
             return KEY_RESCUE + MP_RESCUE_BUDGET;
         builder = mp_batch_add(batch, name, MP_TYPE(NONE));
     }
-    if (!mp_str_eq(builder->name, name))
-        batch->aliases = true;
+    same = mp_str_eq(builder->name, name);
+    batch->aliases = batch->aliases || !same;
+    builder->key = same || builder->keyed ? builder->name : mp_arena_str(&batch->arena, name);
+    builder->keyed = true;
     return KEY_BUILDER + (uint32_t)(builder - batch->builders);
 }
 
@@ -320,7 +323,7 @@ static void append_field(struct mp_batch *batch, const struct mp_json *json, uin
 {
     uint32_t slot = batch->keys[field->key].slot;
     struct mp_builder *builder;
-    enum mp_rescue reason;
+    struct mp_unfit unfit;
 
     if (slot < KEY_BUILDER) {
         if (slot != KEY_NEW) /* KEY_NEW: a null of a column that is not there yet */
@@ -337,9 +340,10 @@ static void append_field(struct mp_batch *batch, const struct mp_json *json, uin
     }
     if (field->kind == MP_JSON_NULL)
         return;
-    if (!mp_builder_put(batch, builder, field, &reason)) {
-        builder->refused++;
-        mp_batch_rescue(batch, batch->rows, mp_json_key_name(json, field->key), reason, 0, field);
+    if (!mp_builder_put(batch, builder, field, &unfit)) {
+        builder->refused += !unfit.waits;
+        mp_batch_rescue(batch, batch->rows, mp_json_key_name(json, field->key), unfit.reason,
+                        unfit.waits, field);
     }
 }
 

@@ -35,6 +35,8 @@ struct mp_bits {
 
 struct mp_builder {
     struct mp_str name;
+    struct mp_str key;   /* as the records spell it; name: in more than one way, or in none */
+    bool keyed;          /* a key was seen */
     struct mp_type type; /* live or pinned; NONE: the values decide */
     int32_t field_id;    /* 0: not known yet */
     uint8_t lane;
@@ -105,10 +107,16 @@ struct mp_batch {
 
 /* builder.c */
 
-/* Puts one value (no null) into the current row. False: nothing was stored, or it was rounded
- * (*ret_reason says which): the caller rescues it. */
+/* Why a value is to be rescued, and what that waits for: see mp_rescued. */
+struct mp_unfit {
+    enum mp_rescue reason;
+    uint32_t waits;
+};
+
+/* Puts one value (no null) into the current row. False: nothing was stored, or it was rounded, or
+ * it waits: the caller rescues it. */
 bool mp_builder_put(struct mp_batch *batch, struct mp_builder *builder,
-                    const struct mp_json_field *field, enum mp_rescue *ret_reason);
+                    const struct mp_json_field *field, struct mp_unfit *ret);
 void mp_builder_put_fixed(struct mp_batch *batch, struct mp_builder *builder, const void *value,
                           uint32_t width);
 void mp_builder_put_text(struct mp_batch *batch, struct mp_builder *builder, struct mp_str text);

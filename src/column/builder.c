@@ -179,23 +179,26 @@ static void put_number(struct mp_batch *batch, struct mp_builder *builder, bool 
     mp_builder_put_fixed(batch, builder, value, 8);
 }
 
+static bool unfit(struct mp_unfit *ret, enum mp_rescue reason)
+{
+    *ret = (struct mp_unfit){reason, 0};
+    return false;
+}
+
 /* A live BIGINT: integers in any spelling; fractions wait for the decision on widening. */
 static bool put_bigint(struct mp_batch *batch, struct mp_builder *builder,
-                       const struct mp_json_field *field, enum mp_rescue *ret_reason)
+                       const struct mp_json_field *field, struct mp_unfit *ret)
 {
     int64_t value;
 
     if (field->kind == MP_JSON_DOUBLE) {
         to_mixed(builder);
         put_number(batch, builder, false, &field->f64);
-        mp_batch_rescue(batch, batch->rows, builder->name, MP_RESCUE_TYPE,
-                        (uint32_t)(builder - batch->builders) + 1, field);
-        return true;
-    }
-    if (mp_cast_fixed(field, builder->type, builder->pinned, &value) != MP_CAST_OK) {
-        *ret_reason = MP_RESCUE_TYPE;
+        *ret = (struct mp_unfit){MP_RESCUE_TYPE, (uint32_t)(builder - batch->builders) + 1};
         return false;
     }
+    if (mp_cast_fixed(field, builder->type, builder->pinned, &value) != MP_CAST_OK)
+        return unfit(ret, MP_RESCUE_TYPE);
     put_number(batch, builder, true, &value);
     return true;
 }
@@ -211,22 +214,23 @@ static bool fits_promoted(const struct mp_builder *builder, const struct mp_json
 }
 
 static bool put_cast(struct mp_batch *batch, struct mp_builder *builder,
-                     const struct mp_json_field *field, enum mp_rescue *ret_reason)
+                     const struct mp_json_field *field, struct mp_unfit *ret)
 {
     unsigned char value[16];
     enum mp_cast cast = mp_cast_fixed(field, builder->type, builder->pinned, value);
 
-    *ret_reason = cast == MP_CAST_ROUNDED ? MP_RESCUE_ROUNDED : MP_RESCUE_TYPE;
     if (cast != MP_CAST_REFUSED)
         mp_builder_put_fixed(batch, builder, value, mp_type_width(builder->type));
     if (cast != MP_CAST_OK && builder->live && batch->options.promote)
         builder->too_small |= fits_promoted(builder, field);
-    return cast == MP_CAST_OK;
+    if (cast == MP_CAST_OK)
+        return true;
+    return unfit(ret, cast == MP_CAST_ROUNDED ? MP_RESCUE_ROUNDED : MP_RESCUE_TYPE);
 }
 
 /* A live JSON column takes any value's JSON text; of a string its content, if that is JSON. */
 static bool put_json(struct mp_batch *batch, struct mp_builder *builder,
-                     const struct mp_json_field *field, enum mp_rescue *ret_reason)
+                     const struct mp_json_field *field, struct mp_unfit *ret)
 {
     struct mp_json_record record;
     size_t at;
@@ -241,20 +245,16 @@ static bool put_json(struct mp_batch *batch, struct mp_builder *builder,
         mp_buf_add_str(&batch->scratch, field->text);
         mp_buf_add_c(&batch->scratch, "]}");
         if (mp_json_scan(batch->checker, mp_buf_str(&batch->scratch), &record, &at) ||
-            record.count != 1 || record.fields[0].text.size < 3) {
-            *ret_reason = MP_RESCUE_TYPE;
-            return false;
-        }
+            record.count != 1 || record.fields[0].text.size < 3)
+            return unfit(ret, MP_RESCUE_TYPE);
         /* one value, not "1,2": a top-level comma would have made two elements */
         mp_buf_clear(&batch->scratch);
         mp_buf_add_c(&batch->scratch, "{\"v\":");
         mp_buf_add_str(&batch->scratch, field->text);
         mp_buf_add_c(&batch->scratch, "}");
         if (mp_json_scan(batch->checker, mp_buf_str(&batch->scratch), &record, &at) ||
-            record.count != 1) {
-            *ret_reason = MP_RESCUE_TYPE;
-            return false;
-        }
+            record.count != 1)
+            return unfit(ret, MP_RESCUE_TYPE);
         mp_builder_put_text(batch, builder, field->text);
         return true;
     }
@@ -263,7 +263,7 @@ static bool put_json(struct mp_batch *batch, struct mp_builder *builder,
 }
 
 bool mp_builder_put(struct mp_batch *batch, struct mp_builder *builder,
-                    const struct mp_json_field *field, enum mp_rescue *ret_reason)
+                    const struct mp_json_field *field, struct mp_unfit *ret)
 {
     char scratch[MP_NUMBER_TEXT];
     unsigned char truth;
@@ -284,7 +284,7 @@ bool mp_builder_put(struct mp_batch *batch, struct mp_builder *builder,
     case MP_LANE_INT:
     case MP_LANE_MIXED:
         if (builder->type.id != MP_TYPE_NONE)
-            return put_bigint(batch, builder, field, ret_reason);
+            return put_bigint(batch, builder, field, ret);
         put_number(batch, builder, field->kind == MP_JSON_INT, &field->i64);
         return true;
     case MP_LANE_DOUBLE:
@@ -295,18 +295,17 @@ bool mp_builder_put(struct mp_batch *batch, struct mp_builder *builder,
         mp_builder_put_fixed(batch, builder, &truth, 1);
         return true;
     case MP_LANE_CAST:
-        return put_cast(batch, builder, field, ret_reason);
+        return put_cast(batch, builder, field, ret);
     case MP_LANE_JSON:
-        return put_json(batch, builder, field, ret_reason);
+        return put_json(batch, builder, field, ret);
     case MP_LANE_BLOB:
-        *ret_reason = MP_RESCUE_TYPE;
-        if (field->kind == MP_JSON_STRING)
-            mp_builder_put_text(batch, builder, field->text);
-        return field->kind == MP_JSON_STRING;
+        if (field->kind != MP_JSON_STRING)
+            return unfit(ret, MP_RESCUE_TYPE);
+        mp_builder_put_text(batch, builder, field->text);
+        return true;
     default:
         assert(builder->lane == MP_LANE_REFUSE);
-        *ret_reason = MP_RESCUE_TYPE;
-        return false;
+        return unfit(ret, MP_RESCUE_TYPE);
     }
 }
 
@@ -365,7 +364,7 @@ void mp_builder_to_double(struct mp_batch *batch, struct mp_builder *builder)
 
             field.text = mp_cast_text(&field, scratch);
             builder->refused++;
-            mp_batch_rescue(batch, walk.row, builder->name, MP_RESCUE_ROUNDED, 0, &field);
+            mp_batch_rescue(batch, walk.row, builder->key, MP_RESCUE_ROUNDED, 0, &field);
         }
         memcpy(place, &value, 8);
     }

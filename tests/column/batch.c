@@ -242,6 +242,36 @@ static void live_bigint_is_widened_or_rescues_fractions(void)
     }
 }
 
+/* A value is rescued under its record's key, also where that is known only at the seal; of two
+ * spellings it is not known then, and the column's stands for both. */
+static void late_rescues_keep_the_spelling_of_the_record(void)
+{
+    lines_open(&lines);
+    lines_live(&lines, "Amount", MP_TYPE(INT64));
+    lines_add(&lines, "{\"AMOUNT\":2.5}");
+    lines_add(&lines, "{\"amount\":3.5}");
+    lines_seal(&lines, false);
+    VALUES("Amount", "~|~");
+    VALUES("_rescued_data", "{\"AMOUNT\":2.5}|{\"amount\":3.5}");
+    CHECK_INT(mp_batch_rescued(lines.batch, MP_RESCUE_TYPE), 2);
+    lines_close(&lines);
+    lines_open(&lines);
+    lines_live(&lines, "Amount", MP_TYPE(INT64));
+    lines_add(&lines, "{\"AMOUNT\":2.5}");
+    lines_add(&lines, "{\"AMOUNT\":9007199254740993}");
+    lines_seal(&lines, true);
+    VALUES("Amount", "2.5|9007199254740992.0");
+    VALUES("_rescued_data", "~|{\"AMOUNT\":9007199254740993}");
+    lines_close(&lines);
+    lines_open(&lines);
+    lines_live(&lines, "Amount", MP_TYPE(INT64));
+    lines_add(&lines, "{\"AMOUNT\":2.5}");
+    lines_add(&lines, "{\"amount\":9007199254740993}");
+    lines_seal(&lines, true);
+    VALUES("_rescued_data", "~|{\"Amount\":9007199254740993}");
+    lines_close(&lines);
+}
+
 static void where_nothing_widens_whole_fractions_are_stored(void)
 {
     lines_open(&lines);
@@ -946,6 +976,7 @@ int main(int argc, char **argv)
         TEST(integers_between_doubles_are_rounded_and_rescued),
         TEST(integers_in_texts_are_rounded_and_rescued_too),
         TEST(live_bigint_is_widened_or_rescues_fractions),
+        TEST(late_rescues_keep_the_spelling_of_the_record),
         TEST(where_nothing_widens_whole_fractions_are_stored),
         TEST(spellings_of_one_column_fold),
         TEST(names_that_cannot_be_are_rescued),
