@@ -63,13 +63,32 @@ static void plan_faults(struct world *world)
                          pick(world, 2));
 }
 
-/* While a process waits, another one may take a partition, as one does that is believed dead. */
+/* Some partitions have no leader when a process starts; gives whether all have one. */
+static bool elect(struct world *world)
+{
+    bool all = true;
+
+    for (int32_t p = 0; p < PARTITIONS; p++) {
+        bool there = pick(world, 4) != 0;
+
+        mp_fake_log_leader(world->log, p, there);
+        all = all && there;
+    }
+    return all;
+}
+
+/* While a process waits, another one may take a partition, as one does that is believed dead, and
+ * leaders come. */
 static void nap_beside_others(void *self, uint64_t us)
 {
     struct world *world = self;
     int32_t partition = (int32_t)pick(world, PARTITIONS);
 
     atomic_fetch_add(&world->slept_us, us);
+    if (pick(world, 20) == 0) {
+        mp_fake_log_leader(world->log, partition, true);
+        atomic_fetch_add(&world->slept_us, UINT64_C(11000000)); /* it is looked for at once */
+    }
     if (pick(world, 60) == 0 && mp_fake_next(world->catalog, partition) >= 0)
         mp_fake_steal(world->catalog, partition);
 }
@@ -81,12 +100,13 @@ static void play(uint64_t seed)
     uint64_t wanted, rows;
     struct mp_err err = {0};
     enum mp_code code = MP_STOPPED;
+    bool led = false;
 
     world_open(&world, PARTITIONS, seed);
     world.env.sleep_us = nap_beside_others;
     wanted = fill(&world);
     mp_fake_log_end(world.log);
-    for (int process = 0; code != MP_OK; process++) {
+    for (int process = 0; code != MP_OK || !led; process++) {
         if (process == 60)
             test_fail(__FILE__, __LINE__, "seed %" PRIu64 ": no end after %d processes: %s", seed,
                       process, err.text);
@@ -94,6 +114,7 @@ static void play(uint64_t seed)
         world.options.flush_interval_ms = 1 + (uint32_t)pick(&world, 100);
         world.options.poll_records_max = 10 + (uint32_t)pick(&world, 200);
         plan_faults(&world);
+        led = elect(&world);
         code = world_run(&world, pick(&world, 3) ? 1 + pick(&world, 5) : 0, &err);
         if (code && code != MP_STOPPED && code != MP_IO && code != MP_FENCED)
             test_fail(__FILE__, __LINE__, "seed %" PRIu64 ": %s: %s", seed, mp_code_name(code),

@@ -168,6 +168,8 @@ static bool act(struct play *play, bool last)
 
     if (!last)
         plan_faults(play);
+    for (int32_t p = 0; p < PARTITIONS; p++)
+        mp_fake_log_leader(play->world.log, p, last || pick(play, 16) != 0);
     for (uint32_t i = 0; i < replica_count; i++) {
         if (!last && count + 1 < replica_count && pick(play, 2))
             continue; /* its partitions stay with whoever has them */
