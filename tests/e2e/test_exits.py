@@ -103,6 +103,37 @@ def test_a_topic_made_anew_ends_with_4_and_goes_on_when_started_again(kafka, loc
         [(1010, 1010, 1009)]
 
 
+def test_a_log_that_was_cut_is_not_read_again(kafka, local_lake, tmp_path):
+    """No broker loses the end of a log on demand: a shorter log of the same name, and the group's offset,
+    which Kafka drops with a topic and an election does not."""
+    from confluent_kafka import Consumer, TopicPartition
+    topic = lakes.unique("cut")
+    kafka.create_topic(topic)
+    services.produce(kafka.bootstrap, topic, ['{"n":%d}' % n for n in range(1000)])
+    env = services.environment(kafka, topic, FLUSH_INTERVAL_MS=200, **local_lake.env())
+    with services.run_millpond(env) as millpond:
+        millpond.wait_metric(WRITTEN, 1000)
+    for future in kafka.admin().delete_topics([topic]).values():
+        future.result(30)
+    services.wait_until(lambda: topic not in kafka.admin().list_topics(timeout=5).topics, 30, "it is gone")
+    kafka.create_topic(topic)
+    services.produce(kafka.bootstrap, topic, ['{"n":%d}' % n for n in range(900)])
+    group = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "millpond-%s-events" % topic})
+    group.commit(offsets=[TopicPartition(topic, 0, 1000)], asynchronous=False)
+    group.close()
+    ends_with(services.start_millpond(env, str(tmp_path)), 4, topic, "900", "1000",
+              "KAFKA_AUTO_OFFSET_RESET=latest")
+    assert local_lake.rows() == 1000
+    with services.run_millpond(dict(env, KAFKA_AUTO_OFFSET_RESET="latest")) as millpond:
+        services.produce(kafka.bootstrap, topic, ['{"n":1000}'])
+        millpond.wait_metric(WRITTEN, 1)
+    with services.run_millpond(env) as millpond:
+        services.produce(kafka.bootstrap, topic, ['{"n":1001}'])
+        millpond.wait_metric(WRITTEN, 1)
+    assert local_lake.query("SELECT count(*), count(DISTINCT n), max(n) FROM lake.events") == \
+        [(1002, 1002, 1001)]
+
+
 def test_a_view_in_the_place_of_the_table_ends_with_4(kafka, local_lake, tmp_path):
     """At the next start it is a setting that is wrong: 2."""
     topic = lakes.unique("viewed")
