@@ -450,8 +450,8 @@ static void publish_job(struct mp_pipeline *p, struct mp_job *job)
         if (p->lake->driver->offsets_in_lake)
             mp_book_mirror(&publish);
         tell_published(&publish);
+        answer(p, MP_VERDICT_NONE, NULL); /* ingest looks at the job until then */
         mp_job_free(p, job);
-        answer(p, MP_VERDICT_NONE, NULL);
     } else if (code == MP_CHANGED) {
         mp_metric_add(p->world.metrics, MP_M_ERRORS, "schema", 1);
         mp_log(p->world.log, MP_LOG_WARN, logger,
