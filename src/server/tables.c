@@ -25,18 +25,20 @@ static enum mp_code read_pins(struct mp_call *call, int64_t *snapshot, bool *has
     return MP_OK;
 }
 
-static enum mp_code resolve(struct mp_call *call, bool one_moment, struct mp_at *ret)
+/* reads: at the snapshot that the query asks for, and all that follows at one moment. */
+static enum mp_code resolve(struct mp_call *call, bool reads, struct mp_at *ret)
 {
     int64_t snapshot = 0, time_us = 0;
     bool has_snapshot = false, has_time = false;
     uint32_t number;
-    enum mp_code code = read_pins(call, &snapshot, &has_snapshot, &time_us, &has_time);
+    enum mp_code code =
+        reads ? read_pins(call, &snapshot, &has_snapshot, &time_us, &has_time) : MP_OK;
 
     if (!code)
         code = mp_call_sql(call);
     if (code)
         return code;
-    if (one_moment)
+    if (reads)
         mp_sql_say(call->sql, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     number = MP_SQL(call->sql,
                     "SELECT catalog_id, data_path, last_snapshot_id, earliest_snapshot_id,"
@@ -87,13 +89,7 @@ enum mp_code mp_at_read(struct mp_call *call, struct mp_at *ret)
 
 enum mp_code mp_at_head(struct mp_call *call, struct mp_at *ret)
 {
-    uint32_t count = call->query_count;
-    enum mp_code code;
-
-    call->query_count = 0;
-    code = resolve(call, false, ret);
-    call->query_count = count;
-    return code;
+    return resolve(call, false, ret);
 }
 
 enum mp_code mp_namespace_find(struct mp_call *call, struct mp_sql *sql, int64_t catalog_id,

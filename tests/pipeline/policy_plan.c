@@ -429,24 +429,32 @@ static void a_frozen_owner_cannot_complete_a_void_plan(void)
     world_close(&world);
 }
 
+/* Freezes a process before its first commit; partition 1 comes, and another process dies over its
+ * 20 records, its plan stored. */
+static void leave_a_plan_beside(struct actor *running)
+{
+    struct actor other = actor_of(ACTOR_DIES, ACTOR_APPEND, 1);
+    struct mp_err err;
+
+    *running = actor_of(ACTOR_FREEZES, ACTOR_APPEND, 1);
+    actor_start(running);
+    CHECK(actor_wait(running));
+    mp_fake_log_partitions(world.log, 2);
+    world_add(&world, 1, 20);
+    other.ordinal = 1;
+    other.replica_count = 2;
+    CHECK(actor_run(&other, &err) != MP_OK); /* which of its threads saw its death first */
+}
+
 /* A partition that is new to a running process has a plan beside its offset. */
 static void a_plan_is_settled_while_running(void)
 {
-    struct actor running, other;
-    struct mp_err err;
+    struct actor running;
 
     world_open(&world, 1, 1); /* its log goes on */
     world_add(&world, 0, 10);
     world.options.flush_bytes = 1; /* after every poll */
-    running = actor_of(ACTOR_FREEZES, ACTOR_APPEND, 1);
-    actor_start(&running);
-    CHECK(actor_wait(&running));
-    mp_fake_log_partitions(world.log, 2);
-    world_add(&world, 1, 20);
-    other = actor_of(ACTOR_DIES, ACTOR_APPEND, 1);
-    other.ordinal = 1;
-    other.replica_count = 2;
-    CHECK(actor_run(&other, &err) != MP_OK); /* which of its threads saw its death first */
+    leave_a_plan_beside(&running);
     CHECK_INT(mp_fake_commit_count(world.catalog), 0);
     world_add(&world, 0, 300);
     mp_fake_log_end(world.log);
@@ -462,23 +470,14 @@ static void a_plan_is_settled_while_running(void)
 /* A plan that is being settled then is the next process's; what was read is published as ever. */
 static void a_stop_while_a_plan_is_settled_publishes_what_was_read(void)
 {
-    struct actor running, other;
-    struct mp_err err;
+    struct actor running;
 
     world_open(&world, 1, 1);
     world.options.plan_age_s_max = 6 * 86400;
     world.options.unsure_ms = 75000;
     world_add(&world, 0, 10);
     world.options.flush_bytes = 1; /* after every poll */
-    running = actor_of(ACTOR_FREEZES, ACTOR_APPEND, 1);
-    actor_start(&running);
-    CHECK(actor_wait(&running));
-    mp_fake_log_partitions(world.log, 2);
-    world_add(&world, 1, 20);
-    other = actor_of(ACTOR_DIES, ACTOR_APPEND, 1);
-    other.ordinal = 1;
-    other.replica_count = 2;
-    CHECK(actor_run(&other, &err) != MP_OK);
+    leave_a_plan_beside(&running);
     mp_fake_log_truncate(world.log, 1, 20); /* it cannot be carried out, and is waited for */
     world_add(&world, 0, 300);
     atomic_fetch_add(&world.slept_us, UINT64_C(31) * 1000000);

@@ -22,6 +22,15 @@ static void print_view(struct mp_buf *out, struct mp_str namespace_name, const s
     mp_buf_add_byte(out, '}');
 }
 
+/* Views are those of the head; there is no time travel for them. */
+static enum mp_code find_namespace(struct mp_call *call, struct mp_at *ret_at, int64_t *ret)
+{
+    enum mp_code code = mp_at_head(call, ret_at);
+
+    return code ? code
+                : mp_namespace_find(call, call->sql, ret_at->catalog_id, call->parts[1], ret);
+}
+
 #define VIEW_COLUMNS "v.name, v.view_uuid, v.dialect, v.sql"
 
 static void print_listed(struct mp_call *call, const struct mp_pages_list *list, uint32_t number,
@@ -47,10 +56,8 @@ enum mp_code mp_route_view_list(struct mp_call *call)
     struct mp_at at;
     int64_t namespace_id;
     uint32_t number;
-    enum mp_code code = mp_at_head(call, &at);
+    enum mp_code code = find_namespace(call, &at, &namespace_id);
 
-    if (!code)
-        code = mp_namespace_find(call, call->sql, at.catalog_id, call->parts[1], &namespace_id);
     if (code)
         return code;
     number = MP_SQL(call->sql,
@@ -72,10 +79,8 @@ enum mp_code mp_route_view_get(struct mp_call *call)
     struct mp_at at;
     int64_t namespace_id;
     uint32_t number;
-    enum mp_code code = mp_at_head(call, &at);
+    enum mp_code code = find_namespace(call, &at, &namespace_id);
 
-    if (!code)
-        code = mp_namespace_find(call, call->sql, at.catalog_id, call->parts[1], &namespace_id);
     if (code)
         return code;
     number = MP_SQL(call->sql,
