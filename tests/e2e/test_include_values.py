@@ -168,4 +168,4 @@ def test_a_start_that_waits_can_be_stopped(kafka, local_lake, tmp_path):
         began = time.monotonic()
         millpond.signal(signal.SIGTERM)
         assert millpond.wait_exit(20) == 0
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15

@@ -310,7 +310,7 @@ def test_sigterm_flushes_and_ends_with_0(kafka, local_lake):
         began = time.monotonic()
         millpond.signal(signal.SIGTERM)
         assert millpond.wait_exit(20) == 0
-        assert time.monotonic() - began < 5, "it is quick about it"
+        assert time.monotonic() - began < 15, "it does not wait for the interval"
     check_numbers(local_lake, range(1000))
     assert kafka.committed(group_of(topic), topic, 0)[0] == 1000
 
@@ -376,7 +376,7 @@ def test_idle_process_stops_at_once(kafka, local_lake):
         began = time.monotonic()
         millpond.signal(signal.SIGINT)
         assert millpond.wait_exit(20) == 0
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 15
 
 
 # --- owners and offsets --------------------------------------------------------------------------

@@ -819,7 +819,7 @@ def held_up(catalog):
         equal(holder.stdout.readline(), "1\n")
         start = time.monotonic()
         error = refused("timeout", tool.append, "ev", rows_of(2, 2))
-        assert error.retriable and time.monotonic() - start < 3, "waited too long"
+        assert error.retriable and time.monotonic() - start < 20, "waited too long"
         holder.stdin.write("ROLLBACK;\n")
         holder.stdin.flush()
     holder.stdin.close()
@@ -836,7 +836,7 @@ def held_up(catalog):
                             catalog.data)
     start = time.monotonic()
     error = refused("timeout", Tool, mute, connect_ms_max=600)
-    assert error.retriable and time.monotonic() - start < 3, "waited too long"
+    assert error.retriable and time.monotonic() - start < 20, "waited too long"
     silent.close()
     error = refused("io", Tool, mute, connect_ms_max=600)
     assert error.retriable and "secret" not in error.text, error.text

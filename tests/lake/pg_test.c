@@ -49,7 +49,7 @@ static void silent_server_is_a_timeout(void)
     options = options_of(conninfo);
     CHECK_INT(mp_pg_open(&options, &env, &err, &pg), MP_TIMEOUT);
     CHECK(err.retriable);
-    CHECK(mp_now_mono_us(&env) - start_us < 3000000);
+    CHECK(mp_now_mono_us(&env) - start_us < 20000000); /* of 400 ms; else for ever */
     close(fd);
     CHECK_INT(mp_pg_open(&options, &env, &err, &pg), MP_IO); /* nobody listens now */
     CHECK(err.retriable);
@@ -85,7 +85,7 @@ static void server_that_falls_silent_is_a_timeout(void)
     options = options_of(conninfo);
     CHECK_INT(pthread_create(&thread, NULL, greet, &fd), 0);
     CHECK_INT(mp_pg_open(&options, &env, &err, &pg), MP_TIMEOUT);
-    CHECK(mp_now_mono_us(&env) - start_us < 5000000);
+    CHECK(mp_now_mono_us(&env) - start_us < 20000000);
     pthread_join(thread, NULL);
     close(fd);
 }

@@ -199,11 +199,11 @@ static void nobody_waits_for_a_silent_endpoint(void)
     began = mp_now_mono_us(&env);
     for (int i = 0; i < 10; i++)
         mp_log(log_, MP_LOG_INFO, "x", "number %d", i);
-    CHECK(mp_now_mono_us(&env) - began < 200000);
+    CHECK(mp_now_mono_us(&env) - began < 5000000); /* a request has 10 s */
     CHECK_INT(mp_metric_value(metrics, MP_M_LOG_EXPORT_DROPPED, "queue_full"), 6);
     began = mp_now_mono_us(&env);
     close_otlp();
-    CHECK(mp_now_mono_us(&env) - began < 1000000);
+    CHECK(mp_now_mono_us(&env) - began < 5000000);
     CHECK_INT(mp_metric_value(metrics, MP_M_LOG_EXPORT_DROPPED, "unsent"), 6);
     finish(NULL);
 }
