@@ -39,6 +39,10 @@ fuzz-smoke:
 bench: all
 	@tools/bench
 
+bench-kafka: all
+	@tools/setup test
+	@MP_BUILD_DIR=$(CURDIR)/build MILLPOND=$(CURDIR)/build/millpond build/env/venv/bin/python bench/kafka.py $(ARGS)
+
 bench-hoglaked: all
 	@tools/setup hoglaked
 	@ninja -C build tests/server/hoglaked-bench >/dev/null
@@ -58,4 +62,4 @@ clean:
 distclean:
 	@rm -rf build
 
-.PHONY: all demo hoglaked-demo test test-asan test-tsan fuzz-smoke bench bench-hoglaked format-check install clean distclean
+.PHONY: all demo hoglaked-demo test test-asan test-tsan fuzz-smoke bench bench-kafka bench-hoglaked format-check install clean distclean
