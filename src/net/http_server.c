@@ -21,6 +21,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
+#include <gnutls/abstract.h>
 #include <microhttpd.h>
 #include <netdb.h>
 #include <poll.h>
@@ -44,6 +45,11 @@ enum {
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 enum phase { READING, QUEUED, ANSWERED };
+
+struct link { /* a connection */
+    struct mp_http_place *place;
+    struct mp_http_pair *pair; /* NULL: plain HTTP */
+};
 
 struct request {
     struct mp_http_server *server;
@@ -81,31 +87,52 @@ struct mp_http_server {
     bool closing, cut;            /* no new requests; no new pieces either */
 };
 
-static void connection_seen(void *self, struct MHD_Connection *connection, void **place,
+static struct link *open_link(struct mp_http_server *server, struct MHD_Connection *connection)
+{
+    struct link *link = mp_alloc(sizeof(*link));
+    struct mp_http_tls *tls = server->options.tls;
+
+    link->place = mp_http_idle_open(
+        &server->idle,
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+    if (tls)
+        link->pair = mp_http_tls_begin(
+            tls,
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
+    return link;
+}
+
+static void close_link(struct mp_http_server *server, struct link *link)
+{
+    mp_http_idle_close(&server->idle, link->place);
+    if (link->pair)
+        mp_http_tls_end(server->options.tls, link->pair);
+    mp_free(link);
+}
+
+/* Started: before the handshake. Closed: the session has ended, or has never shaken hands. */
+static void connection_seen(void *self, struct MHD_Connection *connection, void **link,
                             enum MHD_ConnectionNotificationCode what)
 {
-    struct mp_http_server *server = self;
-
     if (what == MHD_CONNECTION_NOTIFY_STARTED)
-        *place = mp_http_idle_open(
-            &server->idle,
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+        *link = open_link(self, connection);
     else
-        mp_http_idle_close(&server->idle, *place);
+        close_link(self, *link);
 }
 
 static void *uri_seen(void *self, const char *uri, struct MHD_Connection *connection)
 {
     struct mp_http_server *server = self;
     struct request *request = mp_alloc(sizeof(*request));
+    const struct link *link =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     size_t size = strlen(uri);
 
     request->uri = mp_alloc(size + 1);
     memcpy(request->uri, uri, size);
     request->body = MP_BUF_INIT(server->options.body_bytes_max);
     request->connection = connection;
-    request->place =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    request->place = link->place;
     request->server = server;
     return request;
 }
@@ -583,10 +610,20 @@ static void release(struct mp_http_server *server)
     mp_free(server);
 }
 
+/* The daemon has no certificate, its connections have: so nobody is asked. */
+static int no_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
+                          gnutls_pcert_st **certs, unsigned *count, gnutls_ocsp_data_st **ocsp,
+                          unsigned *ocsp_count, gnutls_privkey_t *key, unsigned *flags)
+{
+    (void)session, (void)info, (void)certs, (void)count, (void)ocsp, (void)ocsp_count, (void)key,
+        (void)flags;
+    return -1;
+}
+
 static struct MHD_Daemon *start_daemon(struct mp_http_server *server, int fd)
 {
     const struct mp_http_server_options *options = &server->options;
-    struct MHD_OptionItem items[13] = {
+    struct MHD_OptionItem items[12] = {
         {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
         {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)uri_seen, server},
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)completed, server},
@@ -605,10 +642,8 @@ static struct MHD_Daemon *start_daemon(struct mp_http_server *server, int fd)
             (struct MHD_OptionItem){MHD_OPTION_THREAD_POOL_SIZE, options->threads, NULL};
     if (options->tls) {
         flags |= MHD_USE_TLS;
-        items[count++] =
-            (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, options->tls->cert.data};
-        items[count++] =
-            (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, options->tls->key.data};
+        items[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_CERT_CALLBACK2, 0,
+                                                 (void *)(uintptr_t)no_certificate};
         items[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0,
                                                  (void *)(uintptr_t)TLS_PRIORITIES};
     }

@@ -1,6 +1,7 @@
 /* net/http_server.h - a small HTTP server: requests in, one function answers.
  *
- * HTTP/1.1 with keep-alive, or HTTPS (TLS 1.2 or 1.3) where a certificate is given. A HEAD is
+ * HTTP/1.1 with keep-alive, or HTTPS (TLS 1.2 or 1.3) where a certificate is given;
+ * http_tls.h renews it. A HEAD is
  * handed on as a GET and answered without its body. A connection on which nothing moves for 30 s is
  * closed; it costs a descriptor meanwhile, no thread. There are connections_max at most. When fewer
  * than a tenth of them are free, each new one ends the one that has waited longest for a (whole)
@@ -101,12 +102,12 @@ struct mp_http_server_options {
     uint32_t threads;         /* 0: 1 */
     uint32_t connections_max; /* 0: 1,000 */
     size_t body_bytes_max;
-    size_t bodies_bytes_max;       /* 0: no bound */
-    uint32_t body_ms_max;          /* 0: no bound */
-    size_t answers_bytes_max;      /* 0: no bound */
-    uint32_t answer_ms_max;        /* 0: no bound */
-    const struct mp_http_tls *tls; /* NULL: plain HTTP; borrowed until close */
-    const struct mp_env *env;      /* NULL: the real clock; borrowed until close */
+    size_t bodies_bytes_max;  /* 0: no bound */
+    uint32_t body_ms_max;     /* 0: no bound */
+    size_t answers_bytes_max; /* 0: no bound */
+    uint32_t answer_ms_max;   /* 0: no bound */
+    struct mp_http_tls *tls;  /* NULL: plain HTTP; borrowed until close */
+    const struct mp_env *env; /* NULL: the real clock; borrowed until close */
     void (*handle)(void *self, const struct mp_http_request *request, struct mp_http_response *ret);
     uint32_t workers;   /* 0: none, see above */
     uint32_t queue_max; /* requests that wait for a worker */

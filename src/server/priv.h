@@ -54,7 +54,7 @@ struct mp_server {
     struct mp_server_metrics *metrics;
     struct mp_sql_pool *pool;
     struct mp_http_server *http;
-    struct mp_http_tls tls; /* empty: plain HTTP */
+    struct mp_http_tls *tls; /* NULL: plain HTTP */
     struct mp_catalog_ids *catalog_ids;
     struct mp_commits *commits;
     struct mp_background *background;

@@ -290,14 +290,14 @@ static void refuse(void *self, const struct mp_http_request *http, struct mp_htt
 
 /* --- life --- */
 
-static enum mp_code load_tls(struct mp_server *server, struct mp_err *err)
+static enum mp_code open_tls(struct mp_server *server, struct mp_err *err)
 {
     const struct mp_server_settings *settings = server->settings;
     enum mp_code code;
 
     if (!settings->HOGLAKE_TLS_CERT_FILE.size)
         return MP_OK;
-    code = mp_http_tls_load(settings->HOGLAKE_TLS_CERT_FILE.data,
+    code = mp_http_tls_open(settings->HOGLAKE_TLS_CERT_FILE.data,
                             settings->HOGLAKE_TLS_KEY_FILE.data, err, &server->tls);
     if (code)
         mp_err_add(err, "HOGLAKE_TLS_CERT_FILE, HOGLAKE_TLS_KEY_FILE");
@@ -315,7 +315,7 @@ static enum mp_code open_http(struct mp_server *server, struct mp_err *err)
         .body_ms_max = (uint32_t)settings->HOGLAKE_REQUEST_BODY_TIMEOUT_MS,
         .answers_bytes_max = (size_t)settings->HOGLAKE_ANSWERS_BYTES_MAX,
         .answer_ms_max = (uint32_t)settings->HOGLAKE_ANSWER_TIMEOUT_MS,
-        .tls = settings->HOGLAKE_TLS_CERT_FILE.size ? &server->tls : NULL,
+        .tls = server->tls,
         .env = server->env,
         .handle = handle,
         .workers = (uint32_t)settings->HOGLAKE_REQUEST_THREADS,
@@ -356,7 +356,7 @@ enum mp_code mp_server_open(const struct mp_server_settings *settings, const str
     server->pool = mp_sql_pool_open(&pool, env);
     server->catalog_ids = mp_catalog_ids_new();
     server->commits = mp_commits_open(server);
-    code = load_tls(server, err);
+    code = open_tls(server, err);
     if (!code)
         code = mp_migrate(server->pool, err);
     if (code)
@@ -384,8 +384,8 @@ void mp_server_close(struct mp_server *server)
         return;
     atomic_store(&server->stopping, true);
     mp_http_server_close(server->http);
-    mp_http_tls_fini(&server->tls);
     mp_background_close(server->background);
+    mp_http_tls_close(server->tls);
     mp_commits_close(server->commits);
     mp_catalog_ids_free(server->catalog_ids);
     mp_sql_pool_close(server->pool);

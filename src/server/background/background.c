@@ -1,4 +1,4 @@
-/* server/background/background.c - see background.h: the three threads and the ledger. */
+/* server/background/background.c - see background.h: the threads and the ledger. */
 #include "server/background/background.h"
 
 #include "base/mem.h"
@@ -7,13 +7,19 @@
 #include <pthread.h>
 #include <time.h>
 
-enum { PROBE_EVERY_MS = 1000, LOOP_EVERY_MS = 200, PLANNER_EVERY_MS = 10000 };
+enum {
+    PROBE_EVERY_MS = 1000,
+    LOOP_EVERY_MS = 200,
+    PLANNER_EVERY_MS = 10000,
+    RENEW_EVERY_MS = 2000,
+    THREADS_MAX = 4,
+};
 
 struct mp_background {
     struct mp_server *server;
     struct mp_objects *objects;
-    pthread_t prober, sampler, loop;
-    bool prober_started, sampler_started, loop_started;
+    pthread_t threads[THREADS_MAX];
+    uint32_t thread_count; /* started */
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool stop;
@@ -262,7 +268,41 @@ static void *sampler(void *self)
     return NULL;
 }
 
+/* --- the certificate --- */
+
+static void *renewer(void *self)
+{
+    struct mp_background *background = self;
+    struct mp_server *server = background->server;
+
+    while (rest(background, RENEW_EVERY_MS)) {
+        struct mp_err err;
+        bool renewed;
+
+        if (mp_http_tls_renew(server->tls, &err, &renewed)) {
+            mp_log(server->log, MP_LOG_WARN, "hoglake.tls",
+                   "the certificate stays as it was: the files cannot be used: %s", err.text);
+            mp_server_metrics_add(server->metrics, MP_SM_TLS_FAILURES, NULL, 1);
+        } else if (renewed) {
+            mp_log(server->log, MP_LOG_INFO, "hoglake.tls",
+                   "new connections get the certificate that %s holds now",
+                   server->settings->HOGLAKE_TLS_CERT_FILE.data);
+            mp_server_metrics_add(server->metrics, MP_SM_TLS_RENEWED, NULL, 1);
+        }
+    }
+    return NULL;
+}
+
 /* --- life --- */
+
+static bool start(struct mp_background *background, void *(*run)(void *))
+{
+    pthread_t *thread = &background->threads[background->thread_count];
+    bool started = pthread_create(thread, NULL, run, background) == 0;
+
+    background->thread_count += started;
+    return started;
+}
 
 enum mp_code mp_background_open(struct mp_server *server, struct mp_err *err,
                                 struct mp_background **ret)
@@ -279,12 +319,8 @@ enum mp_code mp_background_open(struct mp_server *server, struct mp_err *err,
     pthread_cond_init(&background->wake, &monotonic);
     pthread_condattr_destroy(&monotonic);
     *ret = background;
-    background->prober_started = pthread_create(&background->prober, NULL, prober, background) == 0;
-    background->loop_started = pthread_create(&background->loop, NULL, loop, background) == 0;
-    background->sampler_started =
-        sampled && pthread_create(&background->sampler, NULL, sampler, background) == 0;
-    if (!background->prober_started || !background->loop_started ||
-        background->sampler_started != sampled)
+    if (!start(background, prober) || !start(background, loop) ||
+        (sampled && !start(background, sampler)) || (server->tls && !start(background, renewer)))
         return mp_err_set(err, MP_IO, "the background threads did not start");
     return MP_OK;
 }
@@ -297,12 +333,8 @@ void mp_background_close(struct mp_background *background)
     background->stop = true;
     pthread_cond_broadcast(&background->wake);
     pthread_mutex_unlock(&background->lock);
-    if (background->prober_started)
-        pthread_join(background->prober, NULL);
-    if (background->sampler_started)
-        pthread_join(background->sampler, NULL);
-    if (background->loop_started)
-        pthread_join(background->loop, NULL);
+    for (uint32_t i = 0; i < background->thread_count; i++)
+        pthread_join(background->threads[i], NULL);
     mp_objects_free(background->objects);
     pthread_cond_destroy(&background->wake);
     pthread_mutex_destroy(&background->lock);

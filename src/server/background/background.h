@@ -4,7 +4,7 @@
  * A task works on one catalog and says what it did as a JSON object, which is the answer of the
  * manual trigger, and the result in the run ledger. One thread runs the tasks that are due, catalog
  * by catalog; another probes the database on a connection of its own; a third asks it for what
- * /metrics shows and no request counts.
+ * /metrics shows and no request counts; a fourth looks at the files of the certificate.
  *
  * Threads  tasks may run at the same time as their manual triggers and in other servers: what they
  *          take is taken under the catalog's lock or with SKIP LOCKED.

@@ -48,6 +48,9 @@ enum mp_code mp_route_metrics(struct mp_call *call)
                           (double)mp_http_server_bodies_bytes(server->http));
     mp_server_metrics_set(server->metrics, MP_SM_ANSWERS,
                           (double)mp_http_server_answers_bytes(server->http));
+    if (server->tls)
+        mp_server_metrics_set(server->metrics, MP_SM_TLS_END,
+                              (double)mp_http_tls_end_s(server->tls));
     call->content_type = "text/plain; version=0.0.4; charset=utf-8";
     mp_server_metrics_print(server->metrics, &call->out);
     return MP_OK;
