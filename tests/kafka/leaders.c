@@ -10,11 +10,10 @@ static struct mp_source *source_of(struct mock *mock)
 {
     struct mp_source_rdkafka_options options = mock_options(mock);
     struct mp_source *source = mock_source(mock, &options);
-    struct mp_err err = {0};
     const int32_t *ids;
     uint32_t count;
 
-    CHECK_OK(source->driver->partitions(source, &err, &ids, &count), err);
+    mock_partitions(source, &ids, &count);
     return source;
 }
 
@@ -42,19 +41,25 @@ static void a_partition_without_a_leader_is_told(void)
     struct mock mock;
     struct mp_source *source;
     struct mp_err err = {0};
-    uint64_t began;
+    uint64_t took_us = UINT64_MAX;
 
     fill(&mock);
     rd_kafka_mock_partition_set_leader(mock.cluster, "events", 1, -1);
     source = source_of(&mock);
-    began = mp_now_mono_us(&mock.env);
-    CHECK_OK(source->driver->watermarks(source, marks, 3, &err), err);
-    CHECK(mp_now_mono_us(&mock.env) - began < 3000000); /* nothing is waited for */
+    /* Nothing is waited for: it would be for ten seconds, each time. */
+    for (int i = 0; i < 10 && took_us >= 3000000; i++) {
+        uint64_t began = mp_now_mono_us(&mock.env);
+
+        CHECK_OK(source->driver->watermarks(source, marks, 3, &err), err);
+        took_us = mp_now_mono_us(&mock.env) - began;
+    }
+    CHECK(took_us < 3000000);
     check_others(marks);
     CHECK(source->driver->watermarks(source, &marks[1], 1, &err) != MP_OK); /* all that is asked */
     CHECK(err.retriable);
     rd_kafka_mock_partition_set_leader(mock.cluster, "events", 1, 1);
-    CHECK_OK(source->driver->watermarks(source, marks, 3, &err), err);
+    for (int i = 0; i < 20 && marks[1].away; i++)
+        CHECK_OK(source->driver->watermarks(source, marks, 3, &err), err);
     CHECK(!marks[1].away && marks[1].low == 0 && marks[1].high == 20);
     mp_source_close(source);
     mock_close(&mock);

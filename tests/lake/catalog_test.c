@@ -48,7 +48,7 @@ static struct mp_ducklake_options options_of(const char *catalog)
         .topic = MP_STR("t"),
         .author = MP_STR("test"),
         .version = MP_STR("1"),
-        .statement_ms_max = 5000,
+        .statement_ms_max = 60000,
     };
 }
 
