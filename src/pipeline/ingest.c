@@ -236,6 +236,12 @@ static bool publish_bound(struct mp_pipeline *p)
     return bound;
 }
 
+static enum mp_code stopped_twice(struct mp_err *err)
+{
+    return mp_err_set(err, MP_STOPPED,
+                      "stopped twice: what was not published is read again by the next process");
+}
+
 /* Serves the source until publish is as asked. *ret_rewound: the batch at hand is gone. */
 static enum mp_code wait_for(struct mp_pipeline *p, bool (*reached)(struct mp_pipeline *),
                              bool *ret_rewound, struct mp_err *err)
@@ -245,9 +251,7 @@ static enum mp_code wait_for(struct mp_pipeline *p, bool (*reached)(struct mp_pi
 
     while (!code) {
         if (atomic_load(&p->stops) > 1)
-            return mp_err_set(err, MP_STOPPED,
-                              "stopped twice: what was not published is read again "
-                              "by the next process");
+            return stopped_twice(err);
         code = look_at_publish(p, err);
         if (code || reached(p))
             break;
@@ -563,5 +567,8 @@ enum mp_code mp_pipeline_run(struct mp_pipeline *p, struct mp_err *err)
         if (!code)
             code = drain(p, &rewound, err);
     } while (!code && rewound && !mp_pipeline_stopping(p));
+    /* publish gives up at the second stop: here that may be seen before the stop is */
+    if (code && err->retriable && atomic_load(&p->stops) > 1)
+        code = stopped_twice(err);
     return code;
 }

@@ -133,6 +133,11 @@ static bool worth_retrying(const struct mp_http_call *call, enum mp_code code)
     return call->status >= 500 || call->status == 429;
 }
 
+static uint32_t metadata_ms_max(const struct mp_credentials *c)
+{
+    return c->environment.metadata_ms_max ? c->environment.metadata_ms_max : METADATA_MS_MAX;
+}
+
 /* Sends the call, up to ATTEMPTS_MAX times; MP_OK: an answer with status 200. An answer's own
  * words are left out of the error: some of these services answer with what they were asked. */
 static enum mp_code ask(struct mp_credentials *c, struct mp_http_call *call, struct mp_err *err)
@@ -142,7 +147,7 @@ static enum mp_code ask(struct mp_credentials *c, struct mp_http_call *call, str
     if (!c->http)
         c->http = mp_http_client_new(&(struct mp_http_client_options){
             .connections_max = 1, .ca_file = c->environment.ca_bundle});
-    call->connect_ms_max = call->total_ms_max < 2000 ? call->total_ms_max : 2000;
+    call->connect_ms_max = metadata_ms_max(c);
     call->body.max = ANSWER_MAX;
     for (unsigned attempt = 1;; attempt++) {
         uint64_t wait_us_max = 100000ull << attempt;
@@ -464,7 +469,7 @@ static enum mp_code container_fetch(struct mp_credentials *c, struct mp_aws_keys
                                 .url = url,
                                 .headers = &header,
                                 .direct = true,
-                                .total_ms_max = METADATA_MS_MAX};
+                                .total_ms_max = metadata_ms_max(c)};
     enum mp_code code = MP_OK;
 
     if (e->container_relative_uri)
@@ -519,7 +524,7 @@ static enum mp_code instance_fetch(struct mp_credentials *c, struct mp_aws_keys 
     char url[2048], token[512];
     const char *role;
     struct mp_http_call call = {
-        .url = url, .header_count = 1, .direct = true, .total_ms_max = METADATA_MS_MAX};
+        .url = url, .header_count = 1, .direct = true, .total_ms_max = metadata_ms_max(c)};
     enum mp_code code;
 
     while (host_size > 0 && host[host_size - 1] == '/')
@@ -712,6 +717,7 @@ struct mp_credentials *mp_credentials_chain(const struct mp_aws_environ *environ
 
     for (size_t i = 0; i < VARIABLE_COUNT; i++)
         *place_of(&c->environment, i) = copy_text(&c->memory, *place_of(&texts, i));
+    c->environment.metadata_ms_max = environment->metadata_ms_max;
     c->region = mp_arena_str(&c->memory, region).data;
     c->env = env;
     return c;

@@ -40,6 +40,7 @@ struct mp_aws_environ {
     const char *container_token, *container_token_file;
     const char *metadata_disabled, *metadata_endpoint;
     const char *container_host; /* of no variable: what a relative URI is relative to, for tests */
+    uint32_t metadata_ms_max;   /* neither: a request to container or instance, 0: 2000 */
 };
 
 /* The only reader of the environment in this room. The texts belong to the environment. */

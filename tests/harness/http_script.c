@@ -59,6 +59,16 @@ static bool wait_readable(struct http_script *script, int fd, int wait_ms)
     return !(fds[0].revents & POLLIN);
 }
 
+/* Waits until the client has closed; what it sent is not read. */
+static void wait_gone(struct http_script *script, int fd)
+{
+    struct pollfd fds[2] = {{.fd = script->wake[0], .events = POLLIN},
+                            {.fd = fd, .events = POLLRDHUP}};
+
+    while (poll(fds, 2, -1) < 0)
+        ;
+}
+
 static bool receive_more(struct connection *connection)
 {
     char bytes[65536];
@@ -231,6 +241,8 @@ static bool send_answer(struct connection *connection, const struct record *reco
     switch (answer->fault) {
     case HTTP_NO_FAULT:
         send_all(connection->fd, out.data, out.size);
+        if (early) /* closed at once it would be a reset, which overtakes the answer */
+            wait_gone(script, connection->fd);
         break;
     case HTTP_CLOSE_AFTER:
         send_all(connection->fd, out.data, out.size);

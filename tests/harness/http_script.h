@@ -40,7 +40,7 @@ struct http_step {
     const char *body;    /* NULL: none */
     uint32_t delay_ms;   /* before the answer */
     enum http_fault fault;
-    bool early; /* answers when it has the header lines, without reading the body, and closes */
+    bool early; /* answers when it has the header lines, reads no body, closes behind the client */
 };
 
 struct http_answer {

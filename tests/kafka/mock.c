@@ -106,3 +106,13 @@ struct mp_source *mock_source(struct mock *mock, const struct mp_source_rdkafka_
     CHECK_OK(mp_source_rdkafka_open(options, &mock->env, &err, &source), err);
     return source;
 }
+
+void mock_partitions(struct mp_source *source, const int32_t **ret, uint32_t *ret_count)
+{
+    struct mp_err err = {0};
+    enum mp_code code = MP_TIMEOUT;
+
+    for (int i = 0; i < 20 && code == MP_TIMEOUT; i++)
+        code = source->driver->partitions(source, &err, ret, ret_count);
+    CHECK_OK(code, err);
+}

@@ -26,6 +26,8 @@ void mock_add(struct mock *mock, int32_t partition, const char *key, const void 
 void mock_fill(struct mock *mock, int32_t partition, unsigned first, unsigned count);
 void mock_flush(struct mock *mock);
 struct mp_source_rdkafka_options mock_options(struct mock *mock);
+/* The partitions of a source; asked again where the cluster is slow, as its caller does. */
+void mock_partitions(struct mp_source *source, const int32_t **ret, uint32_t *ret_count);
 struct mp_source *mock_source(struct mock *mock, const struct mp_source_rdkafka_options *options);
 
 #endif

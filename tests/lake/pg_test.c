@@ -117,7 +117,7 @@ static struct mp_pg *connect_real(void)
     struct mp_pg *pg;
     struct mp_err err;
 
-    options.connect_ms_max = options.statement_ms_max = 5000;
+    options.connect_ms_max = options.statement_ms_max = 60000;
     CHECK_OK(mp_pg_open(&options, &env, &err, &pg), err);
     return pg;
 }
@@ -192,8 +192,8 @@ static void slow_statement_is_cancelled_by_the_server(void)
     struct mp_pg *pg;
     struct mp_err err;
 
-    options.connect_ms_max = 5000;
-    options.statement_ms_max = 300;
+    options.connect_ms_max = 60000;
+    options.statement_ms_max = 1000;
     CHECK_OK(mp_pg_open(&options, &env, &err, &pg), err);
     mp_pg_send(pg, "SELECT pg_sleep(20)", NULL, 0);
     CHECK(mp_pg_sync(pg, &err) != MP_OK);
@@ -226,7 +226,7 @@ static void refused_logins_are_configuration(void)
     snprintf(conninfo, sizeof(conninfo), "%s dbname=nowhere_at_all password=geheim",
              getenv("MP_TEST_POSTGRES"));
     options = options_of(conninfo);
-    options.connect_ms_max = 5000;
+    options.connect_ms_max = 60000;
     CHECK_INT(mp_pg_open(&options, &env, &err, &pg), MP_BAD_CONFIG);
     CHECK(!err.retriable);
     CHECK(strstr(err.text, "nowhere_at_all") && !strstr(err.text, "geheim"));

@@ -81,7 +81,7 @@ static struct mp_str hear(int fd, bool head_only)
             if (used >= want)
                 break;
         }
-        CHECK_INT(poll(&ready, 1, 5000), 1);
+        CHECK_INT(poll(&ready, 1, 60000), 1);
         got = recv(fd, text + used, sizeof(text) - 1 - used, 0);
         if (got <= 0)
             break;
@@ -312,7 +312,7 @@ static int begin(const struct mp_http_server *server, const char *path, int decl
 
 static void wait_for_bodies(const struct mp_http_server *server, size_t low, size_t high)
 {
-    for (int i = 0; i < 10000; i++) {
+    for (int i = 0; i < 60000; i++) {
         size_t bytes = mp_http_server_bodies_bytes(server);
 
         if (bytes >= low && bytes <= high)
@@ -371,7 +371,7 @@ static void a_body_that_trickles_ends(void)
     atomic_fetch_add(&clock_us, 1000001);
     say(fd, "6");
     closed = (struct pollfd){.fd = fd, .events = POLLIN};
-    CHECK_INT(poll(&closed, 1, 5000), 1);
+    CHECK_INT(poll(&closed, 1, 60000), 1);
     CHECK(recv(fd, (char[1]){0}, 1, 0) <= 0);
     wait_for_bodies(server, 0, 0);
     CHECK_INT(atomic_load(&calls), before + 1);

@@ -24,6 +24,7 @@ static struct mp_otlp_options usual(void)
                                     .resource_count = 2,
                                     .batch_ms = 60000,
                                     .batch_max = 3,
+                                    .close_ms_max = 60000,
                                     .again_ms = 20};
 }
 
@@ -77,14 +78,14 @@ static void finish(const char *line)
 
 static void wait_requests(uint32_t count)
 {
-    for (int i = 0; i < 2000 && http_script_count(script) < count; i++)
+    for (int i = 0; i < 12000 && http_script_count(script) < count; i++)
         mp_sleep_us(&env, 5000);
     CHECK(http_script_count(script) >= count);
 }
 
 static void wait_metric(enum mp_metric id, const char *label, double value)
 {
-    for (int i = 0; i < 2000 && mp_metric_value(metrics, id, label) < value; i++)
+    for (int i = 0; i < 12000 && mp_metric_value(metrics, id, label) < value; i++)
         mp_sleep_us(&env, 5000);
     CHECK_INT(mp_metric_value(metrics, id, label), value);
 }

@@ -4,7 +4,9 @@
 #include "base/err.h"
 #include "pipeline/plan.h"
 
+#include <pthread.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static struct world world;
 
@@ -467,6 +469,75 @@ static void a_plan_is_settled_while_running(void)
     world_close(&world);
 }
 
+/* A loop that looks at publish right after the second stop has made that give up. */
+static struct {
+    struct mp_env env; /* the world's own */
+    struct actor actor;
+    pthread_t publisher;
+    enum { NOT_YET, PUBLISH_WAITS, LOOP_WAITS, STOPPED_TWICE } step;
+    pthread_mutex_t lock;
+} late = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool late_step(int from, int to)
+{
+    bool there;
+
+    pthread_mutex_lock(&late.lock);
+    there = (int)late.step == from;
+    if (there)
+        late.step = to;
+    pthread_mutex_unlock(&late.lock);
+    return there;
+}
+
+/* Publish, between two attempts. */
+static void stop_before_the_next_attempt(void *self, uint64_t us)
+{
+    if (mp_metric_value(world.metrics, MP_M_ERRORS, "write_retry") > 0) {
+        late.publisher = pthread_self();
+        late_step(NOT_YET, PUBLISH_WAITS);
+        for (int i = 0; i < 100000 && !late_step(LOOP_WAITS, LOOP_WAITS) &&
+                        !late_step(STOPPED_TWICE, STOPPED_TWICE);
+             i++)
+            usleep(100);
+        mp_pipeline_stop(late.actor.pipeline);
+        mp_pipeline_stop(late.actor.pipeline);
+        late_step(LOOP_WAITS, STOPPED_TWICE);
+    }
+    late.env.sleep_us(self, us);
+}
+
+static uint64_t wait_for_the_stop(void *self)
+{
+    if (late_step(PUBLISH_WAITS, PUBLISH_WAITS) && !pthread_equal(pthread_self(), late.publisher) &&
+        late_step(PUBLISH_WAITS, LOOP_WAITS)) {
+        while (!late_step(STOPPED_TWICE, STOPPED_TWICE))
+            usleep(100);
+        usleep(10000);
+    }
+    return late.env.now_mono_us(self);
+}
+
+static void a_second_stop_is_no_fault_whoever_sees_it_first(void)
+{
+    for (int round = 0; round < 60; round++) {
+        struct mp_err err;
+
+        world_open(&world, 1, 1); /* its log goes on */
+        world_add(&world, 0, 10);
+        world.options.flush_bytes = 1;
+        late.env = world.env;
+        late.step = NOT_YET;
+        world.env.sleep_us = stop_before_the_next_attempt;
+        world.env.now_mono_us = wait_for_the_stop;
+        mp_fake_fail(world.catalog, MP_FAKE_APPEND, 1, MP_IO, false);
+        late.actor = actor_of(ACTOR_LIVES, ACTOR_PUT, 0);
+        CHECK_INT(actor_run(&late.actor, &err), MP_STOPPED);
+        CHECK_INT(mp_fake_commit_count(world.catalog), 0);
+        world_close(&world);
+    }
+}
+
 /* A plan that is being settled then is the next process's; what was read is published as ever. */
 static void a_stop_while_a_plan_is_settled_publishes_what_was_read(void)
 {
@@ -585,6 +656,7 @@ int main(int argc, char **argv)
         TEST(a_frozen_owner_doubles_nothing),
         TEST(a_frozen_owner_cannot_complete_a_void_plan),
         TEST(a_plan_is_settled_while_running),
+        TEST(a_second_stop_is_no_fault_whoever_sees_it_first),
         TEST(a_stop_while_a_plan_is_settled_publishes_what_was_read),
         TEST(a_refused_commit_is_read_again_and_its_files_named),
         TEST(a_refusal_after_a_lost_answer_doubles_nothing),
