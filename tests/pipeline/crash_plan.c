@@ -310,9 +310,12 @@ static void every_record_is_published_once(void)
         play(seed_from_environment, ends);
         return;
     }
-    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+    /* The play is worth its name when processes were killed, and fenced: how many in how many plays
+     * is the scheduler's luck. */
+    for (uint64_t seed = 1;
+         seed <= SEEDS || (seed <= 10 * SEEDS && (ends[MP_STOPPED] <= 50 || ends[MP_FENCED] <= 20));
+         seed++)
         play(seed, ends);
-    /* the play is worth its name: processes were killed, and fenced */
     CHECK(ends[MP_STOPPED] > 50);
     CHECK(ends[MP_FENCED] > 20);
 }
