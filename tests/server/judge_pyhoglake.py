@@ -22,7 +22,7 @@ import services
 VERSIONS = {"1.3.11": (3, 11), "1.4.7": (3, 12)}
 SUITES = ["tests/test_integration.py", "tests/qe_live_adversarial.py"]
 PACKAGES = ["pytest", "pytest-httpx", "hypothesis", "boto3"]
-SETUP_SECONDS_MAX, SUITE_SECONDS_MAX = 420, 300
+SETUP_SECONDS_MAX, SUITE_SECONDS_MAX = 420, 600
 
 
 def python_at_least(version):

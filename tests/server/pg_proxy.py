@@ -91,9 +91,12 @@ class Proxy:
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
-        with contextlib.suppress(OSError):
-            while True:
+        while True:
+            try:
                 client, _ = self.listener.accept()
+            except OSError:
+                return
+            with contextlib.suppress(OSError):  # one that has left, or that finds no server
                 self.connections.append(Connection(self, client))
 
     def arm(self, cut):
