@@ -60,7 +60,9 @@ def grouped(server, proxy, catalog, bodies):
         others = [pool.submit(timed, server, catalog, body) for body in bodies]
         services.wait_until(lambda: hoglaked.metric(server, "hoglake_request_pool_active") == len(bodies) + 1, 60,
                             "all have a handler")
-        time.sleep(1)  # and stand in the queue behind the first
+        for _ in range(50):  # and stand in the queue behind the first: a second in which the server ran
+            hoglaked.request(server.url + "/livez")
+            time.sleep(0.02)
         proxy.arm("before")
         unlock()
         assert first.result()[0] == 422, first.result()

@@ -62,7 +62,8 @@ def test_database_health_finds_what_has_to_be_done():
 def test_database_health_finds_old_transaction_ids():
     """A cluster that was told to go on far ahead, and one that does not wait for its disk."""
     far = 1200000000
-    with services.postgres(autovacuum="off", autovacuum_freeze_max_age="2000000000") as own:  # no vacuum makes them young
+    # without a vacuum that makes them young again at once
+    with services.postgres(autovacuum="off", autovacuum_freeze_max_age="2000000000") as own:
         own.create_database("hoglake")
         own.stop()
         segment = os.path.join(own.data, "pg_xact", "%04X" % (far // (32 * 8192 * 4)))
