@@ -2,6 +2,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import ssl
@@ -19,7 +20,7 @@ import services  # noqa: E402
 HOGLAKED = os.path.join(os.environ.get("MP_BUILD_DIR", os.path.join(TOP, "build")), "hoglaked")
 QUIET = {"HOGLAKE_EXPIRY_INTERVAL_MS": "0", "HOGLAKE_CLEANUP_INTERVAL_MS": "0",
          "HOGLAKE_COMPACTION_INTERVAL_MS": "0", "HOGLAKE_RETIREMENT_INTERVAL_MS": "0",
-         "HOGLAKE_HYDRATOR_INTERVAL_MS": "1000", "HOGLAKE_METRICS_INTERVAL_MS": "0"}
+         "HOGLAKE_HYDRATOR_INTERVAL_MS": "0", "HOGLAKE_METRICS_INTERVAL_MS": "0"}
 
 
 class Hoglaked:
@@ -39,13 +40,13 @@ class Hoglaked:
                         HOGLAKE_DB_USER="millpond", HOGLAKE_DB_PASSWORD="")
         if s3:
             self.env.update(HOGLAKE_S3_ENDPOINT=s3.endpoint, HOGLAKE_S3_ACCESS_KEY=s3.access_key,
-                            HOGLAKE_S3_SECRET_KEY=s3.secret_key)
+                            HOGLAKE_S3_SECRET_KEY=s3.secret_key, HOGLAKE_HYDRATOR_INTERVAL_MS="1000")
         self.env.update(settings)
         self.env.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
 
     def start(self):
         self.process = services.Process("hoglaked", [HOGLAKED], self.directory, env=self.env)
-        self.process.ready(self.healthy, 30)
+        self.process.ready(self.healthy, 120)
 
     def healthy(self):
         with urllib.request.urlopen(self.url + "/healthz", timeout=5, context=self.context) as answer:
@@ -56,6 +57,18 @@ class Hoglaked:
 
     def kill(self):
         self.process.kill()
+
+    def lines(self, logger):
+        """The whole lines that a logger has written so far."""
+        found = [json.loads(line) for line in self.process.log().split("\n")[:-1] if line.startswith("{")]
+        return [line for line in found if line["logger"] == logger]
+
+    def stop_with_backends(self, db):
+        """The same, and its backends have ended too: only then has what they read been counted."""
+        code = self.stop()
+        services.wait_until(lambda: not db.query("postgres", "SELECT 1 FROM pg_stat_activity"
+                                                 " WHERE application_name LIKE 'hoglaked%'"), 60, "no backend is left")
+        return code
 
 
 @contextlib.contextmanager
@@ -92,7 +105,7 @@ def run_cases(cases, world):
     return passed, failed
 
 
-def request(url, method="GET", body=None, headers=None, raw=None, timeout=30):
+def request(url, method="GET", body=None, headers=None, raw=None, timeout=120):
     """Gives (status, parsed body or text, headers)."""
     data = raw if raw is not None else json.dumps(body).encode() if body is not None else None
     sent = {"Content-Type": "application/json"} if data is not None else {}
@@ -107,3 +120,10 @@ def request(url, method="GET", body=None, headers=None, raw=None, timeout=30):
         return status, json.loads(text) if text else None, got
     except ValueError:
         return status, text.decode("utf-8", "replace"), got
+
+
+def metric(server, name):
+    """One sample of its /metrics, 0 where it has none; name with its labels."""
+    text = request(server.url + "/metrics")[1]
+    found = re.search(r"^%s (\S+)$" % re.escape(name), text, re.M)
+    return float(found[1]) if found else 0.0

@@ -10,7 +10,6 @@ import http.client
 import io
 import os
 import random
-import re
 import struct
 import sys
 import threading
@@ -102,7 +101,7 @@ class Lake:
     def compact(self, batch=10):
         return self.ok("POST", "%s/maintenance/compact?batch=%d" % (self.catalog, batch))
 
-    def wait_state(self, state, seconds=60):
+    def wait_state(self, state, seconds=120):
         services.wait_until(lambda: all(f["stats_state"] == state for f in self.files()), seconds,
                             "files to be " + state)
 
@@ -226,7 +225,7 @@ def test_hydrator_fails_what_is_no_file_and_goes_on(lake):
     short["file_size_bytes"] += 100
     good = lake.write(lake.rows())
     lake.register(gone, junk, tiny, short, good)
-    services.wait_until(lambda: not any(f["stats_state"] == "pending" for f in lake.files()), 60,
+    services.wait_until(lambda: not any(f["stats_state"] == "pending" for f in lake.files()), 120,
                         "no file to be pending")
     states = {f["path"]: f["stats_state"] for f in lake.files()}
     assert states.pop(good["path"]) == "provided" and set(states.values()) == {"failed"}, states
@@ -250,8 +249,7 @@ def test_compaction_keeps_rows_and_their_ids(lake):
     for codec in CODECS:
         lake.append(10, codec)
     before, head = lake.all_rows(), lake.head()
-    rewritten = lambda: float(re.search(r"^hoglake_compaction_files_rewritten_total (\S+)$",
-                                        hoglaked.request(lake.server.url + "/metrics")[1], re.M)[1])
+    rewritten = lambda: hoglaked.metric(lake.server, "hoglake_compaction_files_rewritten_total")
     earlier, result = rewritten(), lake.compact()
     assert (result["groups_compacted"], result["files_in"], result["files_out"]) == (1, 6, 1), result
     assert rewritten() == earlier + 6
@@ -336,6 +334,8 @@ def compact_and_kill(lake, chance):
     except (OSError, http.client.HTTPException):
         pass
     killer.join()
+    services.wait_until(lambda: not DB.query("hoglake", "SELECT 1 FROM pg_stat_activity WHERE state <> 'idle'"
+                                             " AND application_name = 'hoglaked'"), 60, "what it had begun has ended")
     lake.server.start()
 
 

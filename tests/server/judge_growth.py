@@ -147,13 +147,13 @@ def rows_read(db):
 
 
 def measure(db, server, act):
-    """Rows read a call. A backend tells its counts when it ends."""
+    """Rows read so far, and by these calls. A backend tells its counts when it ends."""
     server.start()
     if act:
         act()  # what a new server reads once
         for _ in range(REPEATS):
             act()
-    server.stop()
+    server.stop_with_backends(db)
     return rows_read(db)
 
 
@@ -174,7 +174,7 @@ def run(db, regime):
     with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % db.port) as server:
         case = Case(server)
         case.prepare()
-        server.stop()
+        server.stop_with_backends(db)
         if regime == "of nearly empty tables":
             db.query("hoglake", "ANALYZE")
         small = costs(db, server, case)
@@ -189,9 +189,9 @@ def run(db, regime):
         if regime == "of nearly empty tables":  # the server itself sees that they have grown
             server.start()
             services.wait_until(lambda: db.query(
-                "hoglake", "SELECT relpages FROM pg_class WHERE relname = 'hog_commit_receipt'")[0][0] > 50, 30,
+                "hoglake", "SELECT relpages FROM pg_class WHERE relname = 'hog_commit_receipt'")[0][0] > 50, 120,
                 "the server tells the planner")
-            server.stop()
+            server.stop_with_backends(db)
         large = costs(db, server, case)
         server.start()
     bad = {name: (small[name], large[name]) for name in small if large[name] > 2 * small[name] + SLACK_ROWS}

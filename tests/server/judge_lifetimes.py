@@ -182,7 +182,7 @@ def test_a_catalog_goes_when_nothing_is_left(_):
         assert why()["reason"] == "tables_pending_retirement", why()
         ok(server, "PUT", catalog + "/consumers/me/offsets/" + made["table_uuid"], {"snapshot_id": 6})
         expire(server, catalog)
-        services.wait_until(lambda: why()["reason"] == "removals_pending", 20, "the table is retired")
+        services.wait_until(lambda: why()["reason"] == "removals_pending", 60, "the table is retired")
         assert "2 objects" in why()["detail"], why()
         for reason, statement in (
                 ("active_compaction_claims", "UPDATE hog_file_removal SET drained_us = 1, drained_outcome = 'deleted'"),

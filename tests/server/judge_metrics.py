@@ -54,7 +54,7 @@ def becomes(server, **wanted):
     def there():
         got = metrics(server)
         return all(got["hoglake_" + name] == value for name, value in wanted.items())
-    services.wait_until(there, 20, "%r" % wanted)
+    services.wait_until(there, 60, "%r" % wanted)
 
 
 @contextlib.contextmanager
@@ -63,7 +63,7 @@ def own(**settings):
     name = "m%d" % time.monotonic_ns()
     judge_rest.DB.create_database(name)
     with hoglaked.started("postgresql://127.0.0.1:%d/%s" % (judge_rest.DB.port, name), **settings) as server:
-        server.query = lambda *args: judge_rest.DB.query(name, *args)
+        server.database, server.query = name, lambda *args: judge_rest.DB.query(name, *args)
         yield server
 
 
@@ -112,7 +112,7 @@ def test_samples(_):
 
 
 def test_handlers_and_their_queue(_):
-    with own(HOGLAKE_REQUEST_THREADS="2", HOGLAKE_COMMIT_LOCK_TIMEOUT_MS="1500") as server:
+    with own(HOGLAKE_REQUEST_THREADS="2", HOGLAKE_COMMIT_LOCK_TIMEOUT_MS="10000") as server:
         _, table, _ = lake(server)
         with held(server, "BEGIN; LOCK TABLE hog_catalog"), concurrent.futures.ThreadPoolExecutor(5) as pool:
             reads = [pool.submit(call, server, "GET", table) for _ in range(5)]
@@ -126,16 +126,24 @@ def test_handlers_and_their_queue(_):
 
 
 def test_a_probe_that_hangs(_):
+    stopped, postmaster = set(), judge_rest.DB.process.pid
     with own(HOGLAKE_HEALTH_PROBE_TIMEOUT_MS="500") as server:
+        def hangs():
+            for pid in services.children(postmaster):
+                with open("/proc/%d/cmdline" % pid) as command:  # names the database, once it has begun
+                    if server.database in command.read():
+                        os.kill(pid, signal.SIGSTOP)
+                        stopped.add(pid)
+            return metrics(server)["hoglake_health_probe_attempts_hung"] >= 1
         becomes(server, health_probe_attempts_hung=0)
-        [[pid]] = server.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'hoglaked probe'"
-                               " AND datname = current_database()")
-        os.kill(pid, signal.SIGSTOP)
         try:
-            becomes(server, health_probe_attempts_hung=1)
+            os.kill(postmaster, signal.SIGSTOP)  # no new connections
+            services.wait_until(hangs, 60, "the probe hangs")
+            os.kill(postmaster, signal.SIGCONT)
             becomes(server, health_probe_attempts_hung=0)  # on a new connection
         finally:
-            os.kill(pid, signal.SIGCONT)
+            for pid in stopped | {postmaster}:
+                os.kill(pid, signal.SIGCONT)
 
 
 REFUSE = ("CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END'",
@@ -183,15 +191,17 @@ def test_a_purge_whose_time_is_spent(_):
 
 def test_retirement(_):
     with own(HOGLAKE_RETIREMENT_BATCH="2", HOGLAKE_RETIREMENT_PAUSE_MS="1", HOGLAKE_RETIREMENT_INTERVAL_MS="300",
-             HOGLAKE_COMMIT_LOCK_TIMEOUT_MS="300", HOGLAKE_HYDRATOR_INTERVAL_MS="0") as server:
+             HOGLAKE_HYDRATOR_INTERVAL_MS="0") as server:
         catalog, table, _ = lake(server)
         ok(server, "POST", catalog + "/commit", append(catalog, *[file(catalog) for _ in range(5)]))
         ok(server, "DELETE", table)
         judge_lifetimes.expire(server, catalog)
         becomes(server, rows_retired_total=5, retirement_batches_total=3)
-        before = metrics(server)["hoglake_retirement_timeouts_total"]
-        with held(server, "SELECT pg_advisory_lock((4740871::bigint << 32) | catalog_id) FROM hog_catalog"):
-            services.wait_until(lambda: metrics(server)["hoglake_retirement_timeouts_total"] > before, 20, "a batch waits")
+        assert metrics(server)["hoglake_retirement_timeouts_total"] == 0
+        with held(server, "SELECT pg_advisory_lock((4740871::bigint << 32) | catalog_id) FROM hog_catalog"), \
+                hoglaked.started(server.env["HOGLAKE_JDBC_URL"], HOGLAKE_RETIREMENT_INTERVAL_MS="300",
+                                 HOGLAKE_COMMIT_LOCK_TIMEOUT_MS="300") as other:
+            services.wait_until(lambda: metrics(other)["hoglake_retirement_timeouts_total"], 60, "a batch waits")
 
 
 def test_a_store_that_does_not_answer(_):

@@ -830,14 +830,14 @@ def test_retirement_stops_at_its_ceiling(_):
                         if t["task"] == "cleanup"][0]["backlog"]["queued_removals"]
         def runs():
             return [r["result"] for r in ok(server, "GET", catalog + "/maintenance/runs?task=retirement")["runs"]]
-        services.wait_until(lambda: ok(server, "POST", catalog + "/maintenance/expire") and left() >= 6, 20,
-                            "two batches are queued", 0.1)
+        services.wait_until(lambda: ok(server, "POST", catalog + "/maintenance/expire") and len(runs()) >= 2, 60,
+                            "two runs are told of", 0.1)
         assert left() == 6 and [r["rows_retired"] for r in runs()] == [3, 3], runs()
         assert all(r["budget_spent"] and not r["queue_full"] for r in runs()), runs()
         name = catalog[len("/catalogs/"):]
         DB.query("hoglake", "DELETE FROM hog_file_removal r USING hog_catalog c WHERE c.catalog_id = r.catalog_id"
                             " AND c.name = %s", name)
-        services.wait_until(lambda: left() == 4, 20, "the rest is queued", 0.1)
+        services.wait_until(lambda: left() == 4, 60, "the rest is queued", 0.1)
 
 
 def test_claims_fence_their_paths(server):
@@ -980,13 +980,13 @@ class Writer:
 
     def once(self, body):
         if not self.connection:
-            self.connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
+            self.connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=120)
         self.connection.request("POST", "/v1" + self.catalog + "/commit/prepared", body,
                                 {"Content-Type": "application/json"})
         answer = self.connection.getresponse()
         return answer.status, answer.read()
 
-    def commit(self, seconds=90):
+    def commit(self, seconds=300):
         body = prepared(self.catalog)
         text, end = json.dumps(body), time.monotonic() + seconds
         while True:
@@ -1056,17 +1056,11 @@ def under_load(server, disturb, writers=6):
         made, snapshots = load.result()
     paths = check_history(server, catalog, table, 10 * len(snapshots))
     assert paths == {p for writer in made for p in writer.paths}
-    halves = DB.query("hoglake", """
-        SELECT s.snapshot_id FROM hog_snapshot s JOIN hog_catalog c USING (catalog_id)
-        WHERE c.name = %s AND s.snapshot_id > 2 AND (1, 1, 1) IS DISTINCT FROM (
-            (SELECT count(*) FROM hog_snapshot_change x
-             WHERE (x.catalog_id, x.snapshot_id) = (s.catalog_id, s.snapshot_id)),
-            (SELECT count(*) FROM hog_commit_receipt x
-             WHERE (x.catalog_id, x.snapshot_id) = (s.catalog_id, s.snapshot_id)),
-            (SELECT count(*) FROM hog_data_file x
-             WHERE (x.catalog_id, x.begin_snapshot) = (s.catalog_id, s.snapshot_id)))""",
-                      catalog[len("/catalogs/"):])
-    assert not halves, "half commits: %s" % halves[:5]
+    for one, column in (("hog_snapshot", "snapshot_id"), ("hog_snapshot_change", "snapshot_id"),
+                        ("hog_commit_receipt", "snapshot_id"), ("hog_data_file", "begin_snapshot")):
+        found = DB.query("hoglake", "SELECT %s FROM %s JOIN hog_catalog USING (catalog_id) WHERE name = '%s'"
+                                    " ORDER BY 1" % (column, one, catalog[len("/catalogs/"):]))
+        assert [n for (n,) in found if n > 2] == list(range(3, 3 + len(snapshots))), "half commits in " + one
 
 
 def test_backends_killed_at_commit(server):
@@ -1074,7 +1068,7 @@ def test_backends_killed_at_commit(server):
         for _ in range(50):
             services.wait_until(lambda: DB.query(
                 "hoglake", "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity"
-                " WHERE application_name = 'hoglaked' AND state = 'active' LIMIT 1) a")[0][0], 20,
+                " WHERE application_name = 'hoglaked' AND state = 'active' LIMIT 1) a")[0][0], 60,
                 "a backend at work", 0.001)
     under_load(server, disturb)
 
@@ -1137,7 +1131,7 @@ def test_connections_cut_at_commit_under_load(_):
         def disturb():
             for turn in range(50):
                 proxy.arm("after" if turn % 2 else "before")
-                services.wait_until(lambda: proxy.cuts == turn + 1, 20, "a commit comes", 0.001)
+                services.wait_until(lambda: proxy.cuts == turn + 1, 60, "a commit comes", 0.001)
         under_load(server, disturb)
         found = outcomes(server)
         assert found["committed"] == found["not_committed"] == 25 and len(found) == 2, found
@@ -1150,7 +1144,7 @@ def test_postgres_restarted_under_load(server):
             DB.start()
             time.sleep(0.5)
     under_load(server, disturb)
-    services.wait_until(lambda: hoglaked.request(server.url + "/healthz")[0] == 200, 20, "healthy")
+    services.wait_until(lambda: hoglaked.request(server.url + "/healthz")[0] == 200, 60, "healthy")
 
 
 def test_server_killed_under_load(_):
@@ -1167,7 +1161,7 @@ def test_graceful_stop_finishes_what_runs(_):
     with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % DB.port) as server:
         def disturb():
             server.process.signal(signal.SIGTERM)
-            services.wait_until(lambda: not server.process.running(), 20, "the server stops")
+            services.wait_until(lambda: not server.process.running(), 120, "the server stops")
             assert server.process.child.returncode == 0
             server.start()
         under_load(server, disturb)
@@ -1177,9 +1171,9 @@ def test_stop_is_heard_before_the_database_is_there(_):
     server = hoglaked.Hoglaked("postgresql://127.0.0.1:%d/hoglake" % services.free_port())
     server.process = services.Process("hoglaked", [hoglaked.HOGLAKED], server.directory, env=server.env)
     try:
-        services.wait_until(lambda: "not yet" in server.process.log(), 20, "it waits for the database")
+        services.wait_until(lambda: "not yet" in server.process.log(), 120, "it waits for the database")
         server.process.signal(signal.SIGTERM)
-        services.wait_until(lambda: not server.process.running(), 10, "the server stops")
+        services.wait_until(lambda: not server.process.running(), 120, "the server stops")
         assert server.process.child.returncode == 0, server.process.log()
     finally:
         server.stop()
@@ -1203,22 +1197,19 @@ def test_bodies_are_held_within_a_bound(_):
     with hoglaked.started("postgresql://127.0.0.1:%d/hoglake" % DB.port,
                           HOGLAKE_REQUEST_BYTES_MAX="100000", HOGLAKE_REQUEST_BODIES_BYTES_MAX="150000",
                           HOGLAKE_REQUEST_BODY_TIMEOUT_MS="3000") as server:
-        held = lambda: float(re.search(r"^hoglake_request_body_bytes (\S+)$", hoglaked.request(
-            server.url + "/metrics")[1], re.M)[1])
+        held = lambda: hoglaked.metric(server, "hoglake_request_body_bytes")
         slow = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
         slow.putrequest("POST", "/v1/catalogs")
         slow.putheader("Content-Length", "100000")
         slow.endheaders(b" " * 90000)
-        services.wait_until(lambda: held() >= 90000, 20, "the body is held", 0.01)
+        services.wait_until(lambda: held() >= 90000, 60, "the body is held", 0.01)
         status, answer, headers = hoglaked.request(server.url + "/v1/catalogs", "POST", raw=b" " * 80000)
         assert (status, answer["error"], headers["Retry-After"]) == (503, "commit_queue_timeout", "1"), answer
         def trickles():  # until the server has had enough
-            slow.send(b" ")
+            with contextlib.suppress(ConnectionError):
+                slow.send(b" ")
             return held() < 90000
-        try:
-            services.wait_until(trickles, 20, "the slow client is cut off", 0.02)
-        except ConnectionError:
-            services.wait_until(lambda: held() < 90000, 20, "its body is freed", 0.02)
+        services.wait_until(trickles, 60, "the slow client is cut off", 0.02)
         refused(server, 400, "bad_request", "POST", "/catalogs", raw=b" " * 80000)
 
 
@@ -1313,9 +1304,8 @@ def test_changes_are_audited(server):
     ok(server, "PATCH", catalog + "/options", {"snapshot_retention_seconds": 77})
     ok(server, "DELETE", table + "?author=bob&message=bye")
     refused(server, 404, "not_found", "DELETE", table)
-    lines = [json.loads(line) for line in server.process.log().splitlines()]
-    seen = [(l["action"], l["object"], l["outcome"], l["detail"], l["author"], l["message"]) for l in lines
-            if l["logger"] == "hoglake.audit" and l["catalog"] == name]
+    seen = [(l["action"], l["object"], l["outcome"], l["detail"], l["author"], l["message"])
+            for l in server.lines("hoglake.audit") if l["catalog"] == name]
     who = (by["author"], by["message"])
     assert seen == [
         ("catalog_create", "", "created", "data_path s3://b/%s/" % name, "", ""),

@@ -10,7 +10,8 @@ import os
 import re
 import subprocess
 import sys
-import time
+
+import psycopg2
 
 import hoglaked
 import services
@@ -66,7 +67,7 @@ REFUSED = [("HOGLAKE_RECEIPT_RETENTION_SECONDS", v) for v in ("1", "3599", "x")]
 
 
 def settings(**env):
-    return subprocess.run([hoglaked.HOGLAKED, "--settings"], env=env, capture_output=True, text=True, timeout=30)
+    return subprocess.run([hoglaked.HOGLAKED, "--settings"], env=env, capture_output=True, text=True, timeout=120)
 
 
 def url(db, database, more=""):
@@ -92,7 +93,7 @@ def line_with(process, text):
 def ended(process):
     """Gives (exit code, output) of one that ends by itself, or at SIGTERM."""
     try:
-        output, _ = process.communicate(timeout=20)
+        output, _ = process.communicate(timeout=120)
     finally:
         process.kill()
     return process.returncode, output
@@ -167,7 +168,13 @@ def test_passwords_are_never_printed(db):
         hba.seek(0)
         hba.write("host all keyed 127.0.0.1/32 scram-sha-256\n" + before)
     db.query("postgres", "SELECT pg_reload_conf()")
-    time.sleep(0.5)
+
+    def refused():
+        try:
+            psycopg2.connect(db.conninfo("keyed") + " user=keyed", connect_timeout=60).close()
+        except psycopg2.OperationalError:
+            return True
+    services.wait_until(refused, 60, "a password is asked for")
     coded = "p%40ss%3Aw%2Frd%25zz%3F%26%2B%20%3D"
     for jdbc_url, env in ((url(db, "keyed"), {"HOGLAKE_DB_USER": "keyed", "HOGLAKE_DB_PASSWORD": "p@ss:w/rd%zz?&+ ="}),
                           (url(db, "keyed", "?user=keyed&password=" + coded), {}),

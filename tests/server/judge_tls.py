@@ -73,7 +73,7 @@ def context(files, **changes):
 
 def ask(server, files, method, path, body=None, **changes):
     """On a connection of its own; gives (status, body)."""
-    connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60,
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=120,
                                              context=context(files, **changes))
     try:
         connection.request(method, path, json.dumps(body) if body is not None else None,
@@ -90,11 +90,11 @@ def test_pyhoglake_of_both_lines(server, files):
         name = "tls-" + version.replace(".", "-")
         env = dict(os.environ, SSL_CERT_FILE=files.path("good.crt"))
         done = subprocess.run([python, "-c", CLIENT, server.url, name], env=env, capture_output=True,
-                              text=True, timeout=60)
+                              text=True, timeout=300)
         assert done.stdout == "t ['n']\n", (version, done.stdout, done.stderr[-2000:])
         env["SSL_CERT_FILE"] = files.path("other.crt")
         done = subprocess.run([python, "-c", CLIENT, server.url, name + "-no"], env=env,
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=300)
         assert done.returncode and "CERTIFICATE_VERIFY_FAILED" in done.stderr, done.stderr[-2000:]
 
 
@@ -107,13 +107,13 @@ def test_versions_and_plain_http(server, files):
     old.minimum_version, old.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
     old.set_ciphers("ALL:@SECLEVEL=0")
     try:
-        urllib.request.urlopen(server.url + "/livez", context=old, timeout=30)
+        urllib.request.urlopen(server.url + "/livez", context=old, timeout=120)
         raise AssertionError("TLS 1.1 is spoken")
     except urllib.error.URLError as error:
         # the server's answer, not a refusal of our own
         assert re.search("EOF|alert|reset", str(error), re.I), error
     try:
-        status = urllib.request.urlopen(server.url.replace("https", "http") + "/livez", timeout=30).status
+        status = urllib.request.urlopen(server.url.replace("https", "http") + "/livez", timeout=120).status
         raise AssertionError("plain HTTP is answered: %d" % status)
     except (urllib.error.URLError, http.client.HTTPException, OSError):
         pass

@@ -24,10 +24,17 @@ class Connection:
         for thread in self.threads:
             thread.start()
 
-    def close(self):
+    def end(self):
+        """The other thread may be about to read: a descriptor that was closed would be another's by then."""
         for end in (self.client, self.server):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        self.end()
+        for thread in self.threads:
+            thread.join()
+        for end in (self.client, self.server):
             end.close()
 
     def messages(self, end, untyped):
@@ -69,7 +76,7 @@ class Connection:
                 self.server.sendall(message)
         except OSError:
             pass
-        self.close()
+        self.end()
 
     def down(self):
         try:
@@ -79,7 +86,7 @@ class Connection:
                 self.client.sendall(message)
         except OSError:
             pass
-        self.close()
+        self.end()
 
 
 class Proxy:
@@ -91,9 +98,12 @@ class Proxy:
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
-        with contextlib.suppress(OSError):
-            while True:
+        while True:
+            try:
                 client, _ = self.listener.accept()
+            except OSError:
+                return
+            with contextlib.suppress(OSError):  # one that has left, or that finds no server
                 self.connections.append(Connection(self, client))
 
     def arm(self, cut):

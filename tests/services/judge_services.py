@@ -38,7 +38,7 @@ def kafka_takes_and_gives_records():
         check(kafka.watermarks("events", 0) == (100, 334), kafka.watermarks("events", 0))
         kafka.stop()
         kafka.start()
-        check(kafka.watermarks("events", 2) == (0, 333), "records outlive a restart")
+        services.wait_until(lambda: kafka.watermarks("events", 2) == (0, 333), 60, "records outlive a restart")
         port = kafka.port
     check(refused(port), "the broker is still there")
 
@@ -84,7 +84,7 @@ def proxy_delays_and_cuts():
     with services.toxiproxy() as toxi, services.postgres() as db:
         import psycopg2
         proxy = toxi.proxy("db", "127.0.0.1:%d" % db.port)
-        connect = lambda: psycopg2.connect(db.conninfo("postgres", proxy.port), connect_timeout=5)
+        connect = lambda: psycopg2.connect(db.conninfo("postgres", proxy.port), connect_timeout=60)
         connect().close()
         proxy.toxic("latency", latency=300)
         began = time.monotonic()

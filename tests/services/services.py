@@ -16,6 +16,7 @@ import glob
 import json
 import os
 import pwd
+import random
 import re
 import shutil
 import signal
@@ -36,10 +37,27 @@ MILLPOND = os.environ.get("MILLPOND", os.path.join(TOP, "build/millpond"))
 
 # --- small helpers -----------------------------------------------------------------------------
 
+_reserved = []  # names that are held as long as this process runs
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that no other test gets while this process runs, below those that the kernel gives to
+    connections: it is still free when a service comes to it."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as ports:
+        first = min(int(ports.read().split()[0]), 32768)
+    assert first > 12000, "no ports are left below those of connections"
+    while True:
+        port = random.randrange(10000, first)
+        name = socket.socket(socket.AF_UNIX)
+        try:
+            name.bind("\0millpond-port-%d" % port)
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+        except OSError:
+            name.close()
+            continue
+        _reserved.append(name)
+        return port
 
 
 def wait_until(condition, seconds, what="condition", every=0.05):
@@ -57,7 +75,7 @@ def wait_until(condition, seconds, what="condition", every=0.05):
         time.sleep(every)
 
 
-def http_get(url, timeout=10):
+def http_get(url, timeout=60):
     """Gives (status, body); a refused connection raises OSError."""
     try:
         with urllib.request.urlopen(url, timeout=timeout) as answer:
@@ -66,20 +84,28 @@ def http_get(url, timeout=10):
         return error.code, error.read().decode()
 
 
+_libc = ctypes.CDLL(None)  # loaded here: between fork and exec, other threads may hold any lock
+
+
 def _die_with_parent():
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    _libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-def _children(pid):
+def _stat(pid):
+    """Gives (state, parent) of a process; a zombie is as good as gone: ("Z", 0), as are those."""
+    try:
+        with open("/proc/%d/stat" % pid) as stat:
+            # "pid (name) state ppid ...", and a name may hold blanks and ')'
+            state, parent = stat.read().rsplit(")", 1)[1].split()[:2]
+    except OSError:
+        return "Z", 0
+    return (state, int(parent)) if state not in "ZX" else ("Z", 0)
+
+
+def children(pid):
     """Process ids of what a process has started, of those that still run."""
-    found = []
-    for path in glob.glob("/proc/[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            with open(path) as stat:
-                # "pid (name) state ppid ...", and a name may hold blanks and ')'
-                if int(stat.read().rsplit(")", 1)[1].split()[1]) == pid:
-                    found.append(int(path.split("/")[2]))
-    return found
+    pids = [int(path.split("/")[2]) for path in glob.glob("/proc/[0-9]*/stat")]
+    return [child for child in pids if _stat(child)[1] == pid]
 
 
 class Process:
@@ -120,7 +146,7 @@ class Process:
         if self.running():
             self.child.send_signal(number)
 
-    def stop(self, seconds=20):
+    def stop(self, seconds=120):
         self.signal(self.stop_signal)
         try:
             self.child.wait(seconds)
@@ -192,7 +218,7 @@ class _Rdkafka:
         wanted = ctypes.c_void_p(rd.rd_kafka_topic_partition_list_new(1))
         try:
             found = rd.rd_kafka_topic_partition_list_add(wanted, topic.encode(), partition)
-            error = rd.rd_kafka_committed(kafka, wanted, 10000)
+            error = rd.rd_kafka_committed(kafka, wanted, 60000)
             if error or found[0].err:
                 raise RuntimeError(rd.rd_kafka_err2str(error or found[0].err).decode())
             metadata = ctypes.string_at(found[0].metadata, found[0].metadata_size) \
@@ -262,7 +288,7 @@ class Kafka:
                            check=True, stdin=subprocess.DEVNULL, capture_output=True)
         self.process = Process("kafka", self._java("-Xmx768m") + ["kafka.Kafka", self.settings_path],
                                self.directory)
-        self.process.ready(self._answers, 60)
+        self.process.ready(self._answers, 180)
 
     def _answers(self):
         from confluent_kafka import KafkaException
@@ -292,15 +318,15 @@ class Kafka:
         settings = {key.replace("_", "."): str(value) for key, value in config.items()}
         new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=settings)
         for future in self.admin().create_topics([new]).values():
-            future.result(30)
-        wait_until(lambda: len(self.admin().list_topics(topic, 5).topics[topic].partitions)
-                   == partitions, 20, "topic " + topic)
+            future.result(60)
+        wait_until(lambda: len(self.admin().list_topics(topic, 60).topics[topic].partitions)
+                   == partitions, 60, "topic " + topic)
 
     def watermarks(self, topic, partition):
         from confluent_kafka import Consumer, TopicPartition
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "tests", "log_level": 2})
         try:
-            return consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)
+            return consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=60)
         finally:
             consumer.close()
 
@@ -321,7 +347,7 @@ class Kafka:
 
     def delete_group(self, group):
         for future in self.admin().delete_consumer_groups([group]).values():
-            future.result(30)
+            future.result(60)
 
     def delete_records(self, topic, offsets):
         """Deletes what lies before {partition: offset}, as retention does."""
@@ -329,7 +355,7 @@ class Kafka:
         answers = self.admin().delete_records([TopicPartition(topic, p, o)
                                                for p, o in offsets.items()])
         for future in answers.values():
-            future.result(30)
+            future.result(60)
 
 
 @contextlib.contextmanager
@@ -348,7 +374,7 @@ def produce(bootstrap, topic, values, partitions=None, partition=None, seconds=1
                          "queue.buffering.max.kbytes": 262144, "message.max.bytes": 33000000,
                          "enable.idempotence": True, "log_level": 2})
     if partitions is None and partition is None:
-        partitions = len(producer.list_topics(topic, 10).topics[topic].partitions)
+        partitions = len(producer.list_topics(topic, 60).topics[topic].partitions)
     counts, errors = {}, []
 
     def delivered(error, message):
@@ -415,7 +441,7 @@ class Postgres:
         self.process = Process("postgres", [_postgres_binary("postgres"), "-D", self.data] + options,
                                self.directory, env={"PATH": "/usr/bin:/bin"}, user=self.user,
                                stop_signal=signal.SIGINT)
-        self.process.ready(self._answers, 30)
+        self.process.ready(self._answers, 120)
 
     def _answers(self):
         import psycopg2
@@ -433,20 +459,21 @@ class Postgres:
         """As a crash: at once, and what it had started too. It may start nothing more meanwhile, and
         the memory they share is free when this returns."""
         self.process.signal(signal.SIGSTOP)
-        children = _children(self.process.pid)
+        wait_until(lambda: _stat(self.process.pid)[0] in "TtZ", 60, "it stands still", 0.01)
+        backends = children(self.process.pid)
         self.process.kill()
-        for child in children:
+        for child in backends:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
-        for child in children:
-            wait_until(lambda: not os.path.exists("/proc/%d" % child), 20, "a backend is gone", 0.01)
+        for child in backends:
+            wait_until(lambda: _stat(child)[0] == "Z", 60, "a backend is gone", 0.01)
 
     def conninfo(self, database, port=None):
         return "host=127.0.0.1 port=%d dbname=%s user=millpond" % (port or self.port, database)
 
     def connect(self, database):
         import psycopg2
-        connection = psycopg2.connect(self.conninfo(database), connect_timeout=5)
+        connection = psycopg2.connect(self.conninfo(database), connect_timeout=60)
         connection.autocommit = True
         return connection
 
@@ -490,7 +517,7 @@ class Versitygw:
         self.process = Process("versitygw", [os.path.join(ENV, "bin/versitygw"), "--port", self.host,
                                              "--region", self.region, "posix", "--sidecar",
                                              self.sidecar, self.root], self.directory, env=env)
-        self.process.ready(self.answers, 30)
+        self.process.ready(self.answers, 120)
 
     def answers(self):
         from botocore.exceptions import BotoCoreError
@@ -570,7 +597,7 @@ class Toxiproxy:
     def start(self):
         self.process = Process("toxiproxy", [os.path.join(ENV, "bin/toxiproxy"), "-host",
                                              "127.0.0.1", "-port", str(self.port)], self.directory)
-        self.process.ready(lambda: self.call("GET", "/version"), 15)
+        self.process.ready(lambda: self.call("GET", "/version"), 120)
 
     def stop(self):
         if self.process:
@@ -580,7 +607,7 @@ class Toxiproxy:
         request = urllib.request.Request("http://127.0.0.1:%d%s" % (self.port, path), method=method,
                                          data=None if body is None else json.dumps(body).encode(),
                                          headers={"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             text = answer.read()
         return json.loads(text) if text else True
 
@@ -645,7 +672,7 @@ class Millpond(Process):
         super().__init__(name, [MILLPOND] + list(arguments), directory, env=dict(kept, **env))
 
     def get(self, path):
-        return http_get("http://127.0.0.1:%d%s" % (self.port, path), 10)
+        return http_get("http://127.0.0.1:%d%s" % (self.port, path))
 
     def metrics(self):
         return parse_metrics(self.get("/metrics")[1])
