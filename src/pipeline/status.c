@@ -195,7 +195,6 @@ void mp_status_flushed(const struct mp_publish *publish, double seconds)
     mp_log(p->world.log, MP_LOG_INFO, logger,
            "Flush: %" PRIu64 " records, %" PRIu64 " bytes, %u columns, write=%.2fs, elapsed=%.1fs",
            job->rows, job->arrow_bytes, job->column_count, seconds, seconds);
-    mp_metric_add(metrics, MP_M_RECORDS_WRITTEN, NULL, (double)job->rows);
     mp_metric_add(metrics, MP_M_BATCHES_FLUSHED, job->trigger, 1);
     mp_metric_add(metrics, MP_M_BYTES, "arrow", (double)job->arrow_bytes);
     mp_metric_add(metrics, MP_M_BYTES, "parquet", (double)job->compressed_bytes);
@@ -207,6 +206,8 @@ void mp_status_flushed(const struct mp_publish *publish, double seconds)
         for (uint32_t i = 0; i < job->tables[t].cut.count; i++)
             mp_metric_observe(metrics, MP_M_FLUSH_FILE_ROWS, NULL,
                               job->tables[t].cut.files[i].count);
+    /* last: who sees these rows counted sees all that was told of them */
+    mp_metric_add(metrics, MP_M_RECORDS_WRITTEN, NULL, (double)job->rows);
 }
 
 struct mp_pipeline_counts mp_pipeline_counts(struct mp_pipeline *p)

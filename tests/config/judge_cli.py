@@ -21,7 +21,7 @@ def check(what, condition, detail=""):
 
 def millpond(*arguments, **environment):
     done = subprocess.run([MILLPOND] + list(arguments), env=environment, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=20)
+                          capture_output=True, text=True, timeout=120)
     return done.returncode, done.stdout, done.stderr
 
 

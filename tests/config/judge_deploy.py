@@ -27,7 +27,7 @@ def read(path):
 
 def output(arguments, **environment):
     done = subprocess.run(arguments, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, timeout=20)
+                          text=True, timeout=120)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -115,7 +115,7 @@ def test_after_each_thing_duckdb_does(kafka, db, tmp_path, kind):
                                    for key, value in row.items()) for row in rows]
         services.produce(kafka.bootstrap, topic, lines)
         sent += len(rows)
-        millpond.wait_metric("millpond_records_written_total", sent, 40)
+        millpond.wait_metric("millpond_records_written_total", sent, 120)
         model.insert(rows)
 
     env = services.environment(kafka, topic, FLUSH_INTERVAL_MS=200, **lake.env())
@@ -149,14 +149,14 @@ def test_table_dropped_and_made_again(kafka, pg_lake):
     env = services.environment(kafka, topic, FLUSH_INTERVAL_MS=200, **pg_lake.env())
     with services.run_millpond(env) as millpond:
         services.produce(kafka.bootstrap, topic, ['{"n":%d}' % n for n in range(10)])
-        millpond.wait_metric("millpond_records_written_total", 10, 30)
+        millpond.wait_metric("millpond_records_written_total", 10, 120)
         old = pg_lake.sql("SELECT table_id FROM ducklake_table WHERE table_name = 'events'")[0][0]
         files = "SELECT count(*) FROM ducklake_data_file WHERE table_id = %s"
         before = pg_lake.sql(files, old)
         pg_lake.execute("DROP TABLE lake.events",
                         "CREATE TABLE lake.events (n BIGINT, _inserted_at TIMESTAMPTZ)")
         services.produce(kafka.bootstrap, topic, ['{"n":%d}' % n for n in range(10, 20)])
-        services.wait_until(lambda: pg_lake.rows() == 10, 30, "rows in the new table")
+        services.wait_until(lambda: pg_lake.rows() == 10, 120, "rows in the new table")
     assert pg_lake.query("SELECT n FROM lake.events ORDER BY n") == [(n,) for n in range(10, 20)]
     assert pg_lake.sql(files, old) == before
 

@@ -54,7 +54,7 @@ def test_c20_one_bad_record_does_not_block_its_neighbours(kafka, local_lake):
     with services.run_millpond(env) as millpond:
         millpond.wait_metric("millpond_records_written_total", 999)
         services.wait_until(lambda: kafka.committed("millpond-%s-events" % topic, topic, 0)[0]
-                            == 1000, 20, "offset 1000")
+                            == 1000, 120, "offset 1000")
         # C21: where and what, in the log and in the table
         text = [line for line in millpond.log().splitlines() if "980" in line and "caf" in line]
         assert text and topic in text[0] and len(text[0]) < 1000

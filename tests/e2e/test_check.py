@@ -147,7 +147,7 @@ def test_wrong_password_no_topic_no_bucket_and_refusing_endpoints(kafka, db, s3)
             DUCKLAKE_DATA_PATH="s3://no-such-bucket/lake/", **s3.ducklake_env(),
             **include(served.url), **logs("http://%s/v1/logs" % collector.host))
         # the reload of the rules is not waited for by PostgreSQL
-        services.wait_until(lambda: "catalog" in run_check(env, 2)[0], 20, "the rule")
+        services.wait_until(lambda: "catalog" in run_check(env, 2)[0], 120, "the rule")
         check_faults(env, 2, {
             "kafka": [topic, "make the topic"],
             "catalog": ["picky", "look at user and password"],
@@ -155,7 +155,7 @@ def test_wrong_password_no_topic_no_bucket_and_refusing_endpoints(kafka, db, s3)
             "include": ["MILLPOND_INCLUDE_VALUES_URL", "403", "look at it"],
             "logs": ["POSTHOG_LOGS_ENDPOINT", "401", "look at POSTHOG_PROJECT_TOKEN"],
         })
-    assert topic not in kafka.admin().list_topics(timeout=10).topics
+    assert topic not in kafka.admin().list_topics(timeout=60).topics
     assert s3.client().list_buckets()["Buckets"] == before
     assert tables(db, database) == []
 
@@ -261,7 +261,7 @@ def test_tables_that_cannot_take_our_own_columns(kafka, local_lake, made, part, 
     assert set(faults) == {"catalog"} and re.search(part, faults["catalog"]), faults
     process = services.start_millpond(env, str(tmp_path))
     try:
-        assert process.wait_exit(30) == code
+        assert process.wait_exit(120) == code
         assert re.search(part, process.logged("Fatal error")[0]["msg"])
     finally:
         process.kill()

@@ -30,7 +30,7 @@ def test_new_columns_by_eight_writers_at_once(kafka, pg_lake, tmp_path):
                                                             value_of(turn, writer))
                      for writer in range(WRITERS)]
             services.produce(kafka.bootstrap, topic, lines, WRITERS)
-            services.wait_until(lambda: pg_lake.rows() >= WRITERS * (turn + 1), 30,
+            services.wait_until(lambda: pg_lake.rows() >= WRITERS * (turn + 1), 120,
                                 "round %d" % turn)
     check_columns(pg_lake)
     check_rows(pg_lake)

@@ -28,7 +28,7 @@ def deny(broker, kind, name, operation):
                          "User:ANONYMOUS", "*", getattr(AclOperation, operation),
                          AclPermissionType.DENY)
     for future in broker.admin().create_acls([binding]).values():
-        future.result(30)
+        future.result(120)
 
 
 def ends_with(process, code, *texts):
@@ -73,7 +73,7 @@ def test_a_topic_that_comes_late_is_read(kafka, local_lake):
     topic = lakes.unique("late")
     env = services.environment(kafka, topic, **local_lake.env())
     with services.run_millpond(env, ready=False) as millpond:
-        services.wait_until(lambda: topic in millpond.get("/readyz")[1], 20, "it is missed")
+        services.wait_until(lambda: topic in millpond.get("/readyz")[1], 120, "it is missed")
         kafka.create_topic(topic)
         services.produce(kafka.bootstrap, topic, ['{"n":1}'])
         millpond.wait_metric(WRITTEN, 1)
@@ -89,8 +89,8 @@ def test_a_topic_made_anew_ends_with_4_and_goes_on_when_started_again(kafka, loc
     try:
         process.wait_metric(WRITTEN, 1000)
         for future in kafka.admin().delete_topics([topic]).values():
-            future.result(30)
-        services.wait_until(lambda: topic not in kafka.admin().list_topics(timeout=5).topics, 30,
+            future.result(120)
+        services.wait_until(lambda: topic not in kafka.admin().list_topics(timeout=60).topics, 120,
                             "the topic is gone")
         kafka.create_topic(topic)
         services.produce(kafka.bootstrap, topic, ['{"n":%d}' % n for n in range(1000, 1010)])
@@ -114,8 +114,8 @@ def test_a_log_that_was_cut_is_not_read_again(kafka, local_lake, tmp_path):
     with services.run_millpond(env) as millpond:
         millpond.wait_metric(WRITTEN, 1000)
     for future in kafka.admin().delete_topics([topic]).values():
-        future.result(30)
-    services.wait_until(lambda: topic not in kafka.admin().list_topics(timeout=5).topics, 30, "it is gone")
+        future.result(120)
+    services.wait_until(lambda: topic not in kafka.admin().list_topics(timeout=60).topics, 120, "it is gone")
     kafka.create_topic(topic)
     services.produce(kafka.bootstrap, topic, ['{"n":%d}' % n for n in range(900)])
     group = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "millpond-%s-events" % topic})

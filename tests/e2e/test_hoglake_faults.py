@@ -219,7 +219,7 @@ def test_the_server_is_away_for_a_minute(rig, hog):
         hog.kill()
         try:
             rig.send()
-            services.wait_until(lambda: millpond.get("/readyz")[0] == 503, 30, "not ready")
+            services.wait_until(lambda: millpond.get("/readyz")[0] == 503, 120, "not ready")
             for _ in range(12):  # a minute
                 time.sleep(5)
                 assert millpond.running() and millpond.get("/healthz")[0] == 200
@@ -227,7 +227,7 @@ def test_the_server_is_away_for_a_minute(rig, hog):
         finally:
             hog.start()
         rig.settled(90)
-        services.wait_until(lambda: millpond.get("/readyz")[0] == 200, 30, "ready again")
+        services.wait_until(lambda: millpond.get("/readyz")[0] == 200, 120, "ready again")
         rig.check()
         assert not unknown_objects(rig.lake)
 
@@ -270,7 +270,7 @@ def test_two_make_catalog_namespace_and_table_at_once(kafka, hog_proxied):
         other = dict(env, POD_NAME="millpond-1", MILLPOND_HTTP_PORT=str(services.free_port()))
         with services.run_millpond(env, ready=False) as one, \
                 services.run_millpond(other, ready=False, name="other") as two:
-            services.wait_until(lambda: lake.rows() == BATCH, 60, "all rows")
+            services.wait_until(lambda: lake.rows() == BATCH, 120, "all rows")
             one.wait_ready()
             two.wait_ready()
         lake.check_numbers(range(BATCH))

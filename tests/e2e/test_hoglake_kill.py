@@ -26,7 +26,7 @@ def finish(kafka, lake, topic, records, env):
         services.wait_until(lambda: lake.rows() >= records, 120, "all records", 0.5)
         services.wait_until(lambda: all(
             kafka.committed(hoglakes.group_of(topic), topic, p)[0] == kafka.watermarks(topic, p)[1]
-            for p in range(PARTITIONS)), 60, "offsets", 0.5)
+            for p in range(PARTITIONS)), 120, "offsets", 0.5)
     lake.check_numbers(range(records))
 
 
@@ -44,7 +44,7 @@ def test_each_record_once_through_fifty_kills(kafka, hog_lake, tmp_path):
         process = services.start_millpond(env, str(tmp_path), name="turn-%d" % turn)
         try:
             if turn % 2 == 0:
-                kill_at_next_snapshot(newest, process, 60)
+                kill_at_next_snapshot(newest, process, 120)
             else:
                 time.sleep(chance.uniform(0.05, 1.5))
                 assert process.running(), process.log_end()
@@ -138,6 +138,6 @@ def test_another_replica_count_right_after_a_kill(kafka, hog_lake, tmp_path):
             count = 2 + turn % 2
             processes = [start(stack, count, ordinal, **random_sizes(chance))
                          for ordinal in range(count)]
-            kill_at_next_snapshot(newest, processes[chance.randrange(count)], 60)
+            kill_at_next_snapshot(newest, processes[chance.randrange(count)], 120)
     finish(kafka, hog_lake, topic, records, services.environment(
         kafka, topic, FLUSH_INTERVAL_MS=500, **hog_lake.env()))

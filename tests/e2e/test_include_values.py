@@ -39,7 +39,7 @@ class Endpoint:
     def polled(self, more=2):
         """Returns when `more` polls have come that began after the call."""
         want = len(self.headers) + more
-        services.wait_until(lambda: len(self.headers) >= want, 30, "%d polls" % want)
+        services.wait_until(lambda: len(self.headers) >= want, 120, "%d polls" % want)
 
 
 @contextlib.contextmanager
@@ -137,7 +137,7 @@ def test_authoritative_waits_for_its_first_list(kafka, local_lake):
     with endpoint([9], status=503) as served:
         env = settings(kafka, topic, local_lake, served, "authoritative")
         with services.run_millpond(env, ready=False) as millpond:
-            services.wait_until(lambda: len(served.headers) > 3, 20, "polls")
+            services.wait_until(lambda: len(served.headers) > 3, 120, "polls")
             assert millpond.get("/readyz")[0] == 503
             assert millpond.get("/healthz")[0] == 200
             assert millpond.metric(WRITTEN) == 0
@@ -152,7 +152,7 @@ def test_authoritative_gives_up_in_time(kafka, local_lake, tmp_path):
         env = settings(kafka, topic, local_lake, served, "authoritative",
                        MILLPOND_INCLUDE_VALUES_STARTUP_TIMEOUT_S="1")
         millpond = services.start_millpond(env, str(tmp_path))
-        assert millpond.wait_exit(20) == 5
+        assert millpond.wait_exit(120) == 5
         assert "MILLPOND_INCLUDE_VALUES_URL gave no list that could be accepted within 1 s" in \
             millpond.log()
         assert "type_flip" in millpond.log()
@@ -164,8 +164,8 @@ def test_a_start_that_waits_can_be_stopped(kafka, local_lake, tmp_path):
     with endpoint(status=500) as served:
         env = settings(kafka, topic, local_lake, served, "authoritative")
         millpond = services.start_millpond(env, str(tmp_path))
-        services.wait_until(lambda: len(served.headers) > 1, 20, "polls")
+        services.wait_until(lambda: len(served.headers) > 1, 120, "polls")
         began = time.monotonic()
         millpond.signal(signal.SIGTERM)
-        assert millpond.wait_exit(20) == 0
-        assert time.monotonic() - began < 15
+        assert millpond.wait_exit(120) == 0
+        assert time.monotonic() - began < 40

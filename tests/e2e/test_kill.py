@@ -42,7 +42,7 @@ def test_each_record_once_through_thirty_kills(kafka, pg_lake, tmp_path):
         try:
             if turn % 2 == 0:
                 with pg_lake.watch() as newest:
-                    kill_at_next_snapshot(newest, process, 30)
+                    kill_at_next_snapshot(newest, process, 120)
             else:
                 time.sleep(chance.uniform(0.05, 1.5))
                 assert process.running(), process.log_end()
@@ -53,7 +53,7 @@ def test_each_record_once_through_thirty_kills(kafka, pg_lake, tmp_path):
     env = services.environment(kafka, topic, FLUSH_SIZE=500000, FLUSH_INTERVAL_MS=500,
                                **pg_lake.env())
     with services.run_millpond(env):
-        services.wait_until(lambda: pg_lake.rows() >= RECORDS, 60, "all records")
+        services.wait_until(lambda: pg_lake.rows() >= RECORDS, 120, "all records")
         time.sleep(2)  # anything that comes twice would come now
     count, distinct, low, high = pg_lake.query(
         "SELECT count(*), count(DISTINCT n), min(n), max(n) FROM lake.events")[0]

@@ -126,7 +126,7 @@ def eventful_run(kafka, pg_lake, db, toxi):
     catalog = "postgres:" + db.conninfo(pg_lake.database(), proxy.port)
     with endpoint([1, 2, 3]) as served:
         env = services.environment(
-            kafka, topic, FLUSH_SIZE=1000000, FLUSH_INTERVAL_MS=300, STATS_INTERVAL_MS=200,
+            kafka, topic, FLUSH_SIZE=200000, FLUSH_INTERVAL_MS=300, STATS_INTERVAL_MS=200,
             BROKER_SOURCE="Msk", MILLPOND_QUARANTINE_TABLE="bad",
             MILLPOND_TYPED_COLUMNS="t:timestamptz,pin:bigint", MILLPOND_SORT_BY="nowhere",
             MILLPOND_FILTER_KEEP_FIELD_NAME="team", MILLPOND_FILTER_VALUES="1,2",
@@ -160,7 +160,7 @@ def eventful_run(kafka, pg_lake, db, toxi):
             millpond.wait_metric(written, 1012)
             millpond.wait_metric("millpond_rdkafka_broker_rtt_avg_seconds", 0)
             services.wait_until(lambda: by_the_page(
-                millpond.get("/metrics")[1], "millpond_rdkafka_broker_rtt_p99_seconds"), 20, "stats")
+                millpond.get("/metrics")[1], "millpond_rdkafka_broker_rtt_p99_seconds"), 120, "stats")
             return topic, millpond.get("/metrics")[1]
 
 

@@ -105,7 +105,7 @@ def test_the_broker_gets_a_signed_token(local_lake, tmp_path):
     env = settings(broker, local_lake, AWS_DEFAULT_REGION="eu-central-1")
     millpond = services.start_millpond(env, str(tmp_path))
     try:
-        services.wait_until(lambda: broker.signed_in, 30, "a sign-in")
+        services.wait_until(lambda: broker.signed_in, 120, "a sign-in")
     finally:
         millpond.kill()
         broker.listener.close()
@@ -137,7 +137,7 @@ def test_the_broker_gets_a_signed_token(local_lake, tmp_path):
 def test_no_region_is_a_fault_of_the_settings(local_lake, tmp_path):
     broker = types.SimpleNamespace(bootstrap="127.0.0.1:1")
     millpond = services.start_millpond(settings(broker, local_lake), str(tmp_path))
-    assert millpond.wait_exit(30) == 2
+    assert millpond.wait_exit(120) == 2
     assert "neither AWS_REGION nor AWS_DEFAULT_REGION is set" in millpond.log()
 
 

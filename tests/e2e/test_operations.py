@@ -71,7 +71,7 @@ def test_pages(kafka, local_lake):
                      "Flush: "):
             assert millpond.logged(text), text
         millpond.signal(signal.SIGTERM)
-        assert millpond.wait_exit(20) == 0
+        assert millpond.wait_exit(120) == 0
         assert millpond.logged("millpond shutdown complete")
 
 
@@ -148,7 +148,7 @@ def test_check_changes_nothing(kafka, pg_lake):
 
 # --- outages -------------------------------------------------------------------------------------
 
-def not_ready_with(millpond, part, seconds=30):
+def not_ready_with(millpond, part, seconds=120):
     """/readyz says 503 and why, while /healthz says 200."""
     def check():
         status, body = millpond.get("/readyz")
@@ -218,13 +218,13 @@ def test_outage_that_lasts_ends_with_5(kafka, local_lake, tmp_path):
     process = services.start_millpond(env, str(tmp_path))
     try:
         began = time.monotonic()
-        assert process.wait_exit(40) == 5
+        assert process.wait_exit(120) == 5
         assert time.monotonic() - began >= 2.5
     finally:
         process.kill()
 
 
-def ridden_out(kafka, lake, env, part, cut, heal, seconds=30):
+def ridden_out(kafka, lake, env, part, cut, heal, seconds=120):
     """Rows go on landing after an outage of a part, each once."""
     topic = env["KAFKA_TOPIC"]
     kafka.create_topic(topic)
@@ -235,11 +235,11 @@ def ridden_out(kafka, lake, env, part, cut, heal, seconds=30):
         services.produce(kafka.bootstrap, topic, numbered(100, 200))
         not_ready_with(millpond, part, seconds)
         # the lag is told while nothing can be published
-        services.wait_until(lambda: millpond.metric("millpond_consumer_lag") == 100, 30, "the lag")
+        services.wait_until(lambda: millpond.metric("millpond_consumer_lag") == 100, 120, "the lag")
         assert lake.rows() == 100
         heal()
-        millpond.wait_metric(WRITTEN, 200, 60)
-        services.wait_until(millpond.is_ready, 30, "ready again")
+        millpond.wait_metric(WRITTEN, 200, 120)
+        services.wait_until(millpond.is_ready, 120, "ready again")
     check_numbers(lake, range(200))
 
 
@@ -261,7 +261,7 @@ def test_what_is_published_ages_while_nothing_is(kafka, local_lake):
         millpond.wait_metric(WRITTEN, 10)
         age = millpond.metric("millpond_partition_freshness_seconds", partition="0")
         assert age < 60
-        millpond.wait_metric("millpond_partition_freshness_seconds", age + 3, 30, partition="0")
+        millpond.wait_metric("millpond_partition_freshness_seconds", age + 3, 120, partition="0")
 
 
 def test_catalog_that_never_answers(kafka, db, pg_lake, toxi):
@@ -271,7 +271,7 @@ def test_catalog_that_never_answers(kafka, db, pg_lake, toxi):
     env = services.environment(kafka, lakes.unique("mute"),
                                **dict(pg_lake.env(), MILLPOND_CATALOG=catalog))
     ridden_out(kafka, pg_lake, env, "lake", lambda: proxy.toxic("timeout", timeout=0), proxy.heal,
-               seconds=90)
+               seconds=180)
 
 
 def test_store_goes_and_comes_back(kafka, s3, s3_lake, toxi):
@@ -292,7 +292,7 @@ def test_backends_ended_during_commits(kafka, db, pg_lake):
             time.sleep(chance.uniform(0, 0.1))
             db.query("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                                  "WHERE datname = %s", pg_lake.database())
-        services.wait_until(lambda: pg_lake.rows() >= 1000, 90, "all rows")
+        services.wait_until(lambda: pg_lake.rows() >= 1000, 120, "all rows")
         assert millpond.running()
     check_numbers(pg_lake, range(1000))
 
@@ -309,8 +309,8 @@ def test_sigterm_flushes_and_ends_with_0(kafka, local_lake):
         assert millpond.metric(WRITTEN) == 0
         began = time.monotonic()
         millpond.signal(signal.SIGTERM)
-        assert millpond.wait_exit(20) == 0
-        assert time.monotonic() - began < 15, "it does not wait for the interval"
+        assert millpond.wait_exit(120) == 0
+        assert time.monotonic() - began < 60, "it does not wait for the interval"
     check_numbers(local_lake, range(1000))
     assert kafka.committed(group_of(topic), topic, 0)[0] == 1000
 
@@ -330,13 +330,13 @@ def test_sigterm_at_any_moment_also_twice(kafka, pg_lake, tmp_path):
             if turn % 3 == 2:
                 time.sleep(chance.uniform(0, 0.05))
                 process.signal(signal.SIGTERM)
-                process.wait_exit(20)
+                process.wait_exit(120)
             else:
-                assert process.wait_exit(20) == 0, process.log_end()
+                assert process.wait_exit(120) == 0, process.log_end()
         finally:
             process.kill()
     with services.run_millpond(services.environment(kafka, topic, **pg_lake.env())):
-        services.wait_until(lambda: pg_lake.rows() >= 1200, 30, "all rows")
+        services.wait_until(lambda: pg_lake.rows() >= 1200, 120, "all rows")
         time.sleep(1.5)
     check_numbers(pg_lake, range(1200))
 
@@ -358,7 +358,7 @@ def test_c68_no_file_is_written(kafka, s3_lake):
     child = subprocess.Popen([services.MILLPOND], env=env, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, preexec_fn=no_files)
     try:
-        services.wait_until(lambda: s3_lake.rows() >= 5000, 60, "all rows")
+        services.wait_until(lambda: s3_lake.rows() >= 5000, 120, "all rows")
         child.send_signal(signal.SIGTERM)
         output, _ = child.communicate(timeout=30)
         assert child.returncode == 0, output
@@ -375,8 +375,8 @@ def test_idle_process_stops_at_once(kafka, local_lake):
         time.sleep(1)
         began = time.monotonic()
         millpond.signal(signal.SIGINT)
-        assert millpond.wait_exit(20) == 0
-        assert time.monotonic() - began < 15
+        assert millpond.wait_exit(120) == 0
+        assert time.monotonic() - began < 60
 
 
 # --- owners and offsets --------------------------------------------------------------------------
@@ -394,9 +394,9 @@ def test_second_owner_fences_the_first(kafka, pg_lake, tmp_path):
         with services.run_millpond(dict(env, MILLPOND_HTTP_PORT=str(services.free_port())),
                                    name="second") as second:
             services.produce(kafka.bootstrap, topic, numbered(200, 400), 2)
-            assert first.wait_exit(30) == 3, first.log_end()
+            assert first.wait_exit(120) == 3, first.log_end()
             services.produce(kafka.bootstrap, topic, numbered(400, 600), 2)
-            services.wait_until(lambda: pg_lake.rows() >= 600, 30, "all rows")
+            services.wait_until(lambda: pg_lake.rows() >= 600, 120, "all rows")
             assert second.running()
     finally:
         first.kill()
@@ -418,11 +418,11 @@ def test_stopped_owner_wakes_up_fenced(kafka, pg_lake, tmp_path):
         second_env = dict(env, MILLPOND_HTTP_PORT=str(services.free_port()))
         with services.run_millpond(second_env, name="second"):
             services.produce(kafka.bootstrap, topic, numbered(150, 250))
-            services.wait_until(lambda: pg_lake.rows() >= 250, 30, "the successor's rows")
+            services.wait_until(lambda: pg_lake.rows() >= 250, 120, "the successor's rows")
             first.signal(signal.SIGCONT)
             services.produce(kafka.bootstrap, topic, numbered(250, 300))
-            assert first.wait_exit(30) == 3, first.log_end()
-            services.wait_until(lambda: pg_lake.rows() >= 300, 30, "all rows")
+            assert first.wait_exit(120) == 3, first.log_end()
+            services.wait_until(lambda: pg_lake.rows() >= 300, 120, "all rows")
         assert kafka.committed(group_of(topic), topic, 0)[0] == 300
     finally:
         first.signal(signal.SIGCONT)
@@ -474,7 +474,7 @@ def test_one_record_and_restarts(kafka, local_lake):
     services.produce(kafka.bootstrap, topic, ['{"n":0}'])
     for _ in range(3):
         with services.run_millpond(env):
-            services.wait_until(lambda: local_lake.rows() >= 1, 20, "the record")
+            services.wait_until(lambda: local_lake.rows() >= 1, 120, "the record")
             time.sleep(0.5)
     assert local_lake.query("SELECT n FROM lake.events") == [(0,)]
 
@@ -486,18 +486,18 @@ def test_gaps_in_offsets(kafka, local_lake):
     kafka.create_topic(topic)
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": topic,
                          "log_level": 2})
-    producer.init_transactions(30)
+    producer.init_transactions(120)
     for turn in range(6):
         producer.begin_transaction()
         for n in range(turn * 10, turn * 10 + 10):
             producer.produce(topic, '{"n":%d}' % n)
         producer.flush(30)
-        producer.commit_transaction(30) if turn % 2 == 0 else producer.abort_transaction(30)
+        producer.commit_transaction(120) if turn % 2 == 0 else producer.abort_transaction(120)
     want = [n for n in range(60) if n // 10 % 2 == 0]
     env = services.environment(kafka, topic, FLUSH_INTERVAL_MS=200, **local_lake.env())
     for _ in range(2):
         with services.run_millpond(env):
-            services.wait_until(lambda: local_lake.rows() >= len(want), 30, "all rows")
+            services.wait_until(lambda: local_lake.rows() >= len(want), 120, "all rows")
             time.sleep(0.6)
     check_numbers(local_lake, want)
 
@@ -527,11 +527,13 @@ def test_new_partitions_are_seen(kafka, local_lake):
     with services.run_millpond(env) as millpond:
         millpond.wait_metric(WRITTEN, 10)
         for future in kafka.admin().create_partitions([NewPartitions(topic, 3)]).values():
-            future.result(30)
+            future.result(120)
+        services.wait_until(lambda: len(kafka.admin().list_topics(topic, 60).topics[topic].partitions)
+                            == 3, 120, "the broker tells of them")
         services.produce(kafka.bootstrap, topic, numbered(10, 40), partition=1)
         services.produce(kafka.bootstrap, topic, numbered(40, 70), partition=2)
     with services.run_millpond(env):  # at the latest after a restart
-        services.wait_until(lambda: local_lake.rows() >= 70, 60, "all rows")
+        services.wait_until(lambda: local_lake.rows() >= 70, 120, "all rows")
     check_numbers(local_lake, range(70))
 
 
@@ -573,7 +575,7 @@ class PythonProgram:
     def __init__(self, kafka, lake, topic, partitions):
         self.kafka, self.lake, self.topic, self.partitions = kafka, lake, topic, partitions
         # on a fresh broker it would never read a thing: the coordinator has to be there
-        services.wait_until(self.coordinated, 30, "the group's coordinator")
+        services.wait_until(self.coordinated, 120, "the group's coordinator")
 
     def coordinated(self):
         from confluent_kafka import KafkaException
@@ -728,7 +730,7 @@ def test_filters_are_counted_and_move_offsets(kafka, local_lake):
                                **local_lake.env())
     with services.run_millpond(env) as millpond:
         millpond.wait_metric("millpond_records_consumed_total", 802)
-        services.wait_until(lambda: kafka.committed(group_of(topic), topic, 0)[0] == 802, 30,
+        services.wait_until(lambda: kafka.committed(group_of(topic), topic, 0)[0] == 802, 120,
                             "offsets of filtered records")
         assert millpond.metric(SKIPPED, reason="filter_excluded") == 401
         assert millpond.metric(SKIPPED, reason="filter_field_missing") == 1

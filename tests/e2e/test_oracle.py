@@ -390,7 +390,7 @@ def wait_committed(kafka, topic, offset):
             return kafka.committed("millpond-%s-events" % topic, topic, 0)[0] == offset
         except KafkaException:  # a fresh broker's coordinator is not there yet
             return False
-    services.wait_until(reached, 30, "offset %d" % offset)
+    services.wait_until(reached, 120, "offset %d" % offset)
 
 
 def test_tricky_records_from_kafka(kafka, local_lake):
@@ -509,11 +509,13 @@ def test_first_record_after_idle_time_waits_for_others(kafka, local_lake):
     env = services.environment(kafka, topic, FLUSH_INTERVAL_MS=2000, **local_lake.env())
     with services.run_millpond(env) as millpond:
         time.sleep(3)
+        began = time.monotonic()
         for n in range(5):
             services.produce(kafka.bootstrap, topic, ['{"n":%d}' % n])
+        millpond.wait_metric("millpond_records_written_total", 1)
+        assert time.monotonic() - began >= 2, "the first was written at once"
         millpond.wait_metric("millpond_records_written_total", 5)
     written_once(local_lake, 5)
-    assert len(local_lake.files()) == 1
 
 
 def test_outage_during_writes_ends_with_5_and_loses_nothing(kafka, s3, s3_lake, toxi, tmp_path):
@@ -529,7 +531,7 @@ def test_outage_during_writes_ends_with_5_and_loses_nothing(kafka, s3, s3_lake, 
         proxy.down()
         services.produce(kafka.bootstrap, topic, ['{"n":%d}' % n for n in range(100)])
         began = time.monotonic()
-        assert process.wait_exit(40) == 5, process.log_end()
+        assert process.wait_exit(120) == 5, process.log_end()
         assert time.monotonic() - began < 15
     finally:
         process.kill()

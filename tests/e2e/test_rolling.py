@@ -34,7 +34,7 @@ class StatefulSet:
     def roll(self, ordinal):
         """As Kubernetes does: the old one ends in good order before the new one starts."""
         self.pods[ordinal].signal(signal.SIGTERM)
-        code = self.pods[ordinal].wait_exit(30)
+        code = self.pods[ordinal].wait_exit(120)
         assert code == 0, self.pods[ordinal].log_end()
         self.start(ordinal)
         self.wait_ready(ordinal)
@@ -80,12 +80,12 @@ def test_each_record_once_through_two_rolling_updates(kafka, pg_lake, tmp_path):
             before = pg_lake.rows()
             feeder = fed(kafka, topic, chunk)
             # the first records of the chunk have landed, the others are on their way
-            services.wait_until(lambda: pg_lake.rows() > before, 60, "a flush of chunk %d" % chunk)
+            services.wait_until(lambda: pg_lake.rows() > before, 120, "a flush of chunk %d" % chunk)
             if step:
                 getattr(pods, step[0])(step[1])
             feeder.join(60)
             assert not feeder.is_alive() and not feeder.failure, feeder.failure
-        services.wait_until(lambda: pg_lake.rows() >= RECORDS, 60, "all records")
+        services.wait_until(lambda: pg_lake.rows() >= RECORDS, 120, "all records")
         for ordinal, pod in pods.pods.items():
             # each pod reads its own partitions and no others
             partitions = {int(labels["partition"]) for name, labels, value in pod.metrics()
@@ -95,7 +95,7 @@ def test_each_record_once_through_two_rolling_updates(kafka, pg_lake, tmp_path):
         for pod in pods.pods.values():
             pod.signal(signal.SIGTERM)
         for pod in pods.pods.values():
-            assert pod.wait_exit(30) == 0, pod.log_end()
+            assert pod.wait_exit(120) == 0, pod.log_end()
     finally:
         pods.end()
     assert pods.starts == PODS + len([step for step in STEPS if step])

@@ -24,18 +24,16 @@ import traceback
 import uuid
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import (AclBinding, AclOperation, AclPermissionType, AdminClient,
-                                   NewPartitions, NewTopic, ResourcePatternType, ResourceType)
+from confluent_kafka.admin import (AclBinding, AclBindingFilter, AclOperation, AclPermissionType,
+                                   AdminClient, NewPartitions, NewTopic, ResourcePatternType,
+                                   ResourceType)
+
+import services
 
 SMALL = 1300  # bytes of an ordinary record
 # A broker holds a fetch back for up to 500 ms where less than fetch.min.bytes is there, and a
-# partition that is begun meanwhile waits for the next one: nothing for 2.5 s is the end.
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+# partition that is begun meanwhile waits for the next one: nothing for 2.5 s is the end, once what
+# must come is there (least).
 
 
 class Broker:
@@ -44,7 +42,7 @@ class Broker:
     def __init__(self, lib):
         self.lib = lib
         self.folder = tempfile.mkdtemp(prefix="judge-broker-")
-        self.port, self.sasl_port, self.controller_port = free_port(), free_port(), free_port()
+        self.port, self.sasl_port, self.controller_port = (services.free_port() for _ in range(3))
         self.bootstrap = f"127.0.0.1:{self.port}"
         self.sasl_bootstrap = f"127.0.0.1:{self.sasl_port}"
         self.process = None
@@ -127,8 +125,28 @@ class Judge:
         self.number += 1
         name = f"topic-{self.number}"
         config = {k.replace("_", "."): str(v) for k, v in config.items()}
-        self.admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(30)
+        self.admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(60)
+        self.wait_partitions(name, partitions)
         return name
+
+    def wait_partitions(self, topic, count):
+        """The broker tells its clients of partitions after the controller has made them."""
+        services.wait_until(
+            lambda: len(self.admin.list_topics(topic, 60).topics[topic].partitions) == count, 60,
+            "partitions of " + topic)
+
+    def delete_records(self, topic, before):
+        for future in self.admin.delete_records([TopicPartition(topic, 0, before)]).values():
+            future.result(60)
+
+    def allow(self, kind, name, operation):
+        """Returns when the broker itself goes by it."""
+        what = (kind, name, ResourcePatternType.LITERAL, "User:reader", "*", operation,
+                AclPermissionType.ALLOW)
+        for future in self.admin.create_acls([AclBinding(*what)]).values():
+            future.result(60)
+        services.wait_until(lambda: self.admin.describe_acls(AclBindingFilter(*what)).result(60), 60,
+                            "a rule")
 
     def producer(self, **config):
         config = {k.replace("_", "."): v for k, v in config.items()}
@@ -140,23 +158,32 @@ class Judge:
         """counts: partition -> how many."""
         producer = producer or self.producer()
         block = os.urandom(size + 4096)
+        errors = []
+
+        def delivered(error, _):
+            if error:
+                errors.append(error)
+
         for partition, count in counts.items():
             for i in range(count):
                 at = i % 4096
                 while True:
                     try:
-                        producer.produce(topic, block[at:at + size], partition=partition)
+                        producer.produce(topic, block[at:at + size], partition=partition,
+                                         on_delivery=delivered)
                         break
                     except BufferError:
                         producer.poll(0.1)
-        assert producer.flush(60) == 0
+        same((producer.flush(180), errors), (0, []))
 
     def command(self, topic, group, *arguments, bootstrap=None):
         return [self.tool, bootstrap or self.broker.bootstrap, topic, group, *arguments]
 
-    def read(self, topic, group, *arguments, bootstrap=None, ok=True):
-        done = subprocess.run(self.command(topic, group, *arguments, bootstrap=bootstrap),
-                              capture_output=True, text=True, timeout=300)
+    def read(self, topic, group, *arguments, bootstrap=None, ok=True, least=0):
+        """To the end of the topic, which does not come before `least` records; or records=N."""
+        command = self.command(topic, group, f"least={least}", "idle_ms=2500", *arguments,
+                               bootstrap=bootstrap)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         if ok and done.returncode:
             raise AssertionError(f"exit {done.returncode}: {done.stdout[-500:]} {done.stderr[-1500:]}")
         return Outcome(done.stdout, done.stderr, done.returncode)
@@ -165,20 +192,20 @@ class Judge:
     def fresh_coordinator_is_waited_for(self):
         topic = self.topic(2)
         self.fill(topic, {0: 100, 1: 100})
-        seen = self.read(topic, "fresh", "start=committed", "committed=1", "idle_ms=2500")
+        seen = self.read(topic, "fresh", "start=committed", "committed=1", least=200)
         same(seen.total["count"], 200)
         same([c["offset"] for c in seen.committed], [-1, -1])
 
     def reads_everything_once(self):
         topic = self.topic(4)
         self.fill(topic, {p: 50000 for p in range(4)})
-        seen = self.read(topic, "all", "idle_ms=2500")
+        seen = self.read(topic, "all", least=200000)
         same(seen.total["count"], 200000)
         for p in range(4):
             same((seen.parts[p]["count"], seen.parts[p]["first"], seen.parts[p]["last"]),
                  (50000, 0, 49999))
             same(seen.parts[p]["bytes"], 50000 * SMALL)
-        again = self.read(topic, "all", "idle_ms=2500", "batch=77")
+        again = self.read(topic, "all", "batch=77", least=200000)
         same([seen.parts[p]["digest"] for p in range(4)],
              [again.parts[p]["digest"] for p in range(4)])
         print("    reading alone: %.2f CPU-s and %.2f s wall (2.5 s of it idle) for 200,000 records "
@@ -207,27 +234,32 @@ class Judge:
         for size, count, batch in ((SMALL, 150000, 500), (40, 450000, 1500)):
             topic = self.topic(2)
             self.fill(topic, {0: count // 2, 1: count // 2}, size=size)
-            seen = self.read(topic, "steady", f"records={count}", f"batch={batch}", "pause_us=8000")
-            ideal = 300 * 0.008
-            print("    %d bytes a record: %.2f s for %.2f s of pauses" %
-                  (size, seen.total["wall_s"], ideal))
-            assert seen.total["wall_s"] < 1.6 * ideal + 0.8, seen.total
+            for _ in range(8):  # a client that starves waits for 1 s, several times in each of them
+                seen = self.read(topic, "steady", f"records={count}", f"batch={batch}",
+                                 "pause_us=8000")
+                waited = seen.total["wall_s"] - seen.total["paused_s"]
+                print("    %d bytes a record: %.2f s beside %.2f s of pauses" %
+                      (size, waited, seen.total["paused_s"]))
+                if waited < 2:
+                    break
+            assert waited < 2, seen.total
 
     def shares_partitions_by_ordinal(self):
         topic = self.topic(7)
         self.fill(topic, {p: 100 + p for p in range(7)})
         for ordinal in range(3):
-            seen = self.read(topic, "share", f"ordinal={ordinal}", "replicas=3", "idle_ms=2500")
-            same({p: part["count"] for p, part in seen.parts.items()},
-                 {p: 100 + p for p in range(ordinal, 7, 3)})
+            want = {p: 100 + p for p in range(ordinal, 7, 3)}
+            seen = self.read(topic, "share", f"ordinal={ordinal}", "replicas=3",
+                             least=sum(want.values()))
+            same({p: part["count"] for p, part in seen.parts.items()}, want)
 
     def tells_tombstones_keys_and_times(self):
         topic = self.topic(1, retention_ms=-1)  # their time is long ago
         producer = self.producer()
         for key, value in ((b"k", None), (b"k", b""), (None, b"x"), (b"", b"y")):
             producer.produce(topic, value, key, partition=0, timestamp=1700000000123)
-        producer.flush(30)
-        seen = self.read(topic, "kinds", "print=1", "idle_ms=2500")
+        same(producer.flush(180), 0)
+        seen = self.read(topic, "kinds", "print=1", least=4)
         same([(r["key"], r["value"], r["size"], r["text"], r["time"]) for r in seen.records],
              [(True, False, 0, "", 1700000000123), (True, True, 0, "", 1700000000123),
               (False, True, 1, "x", 1700000000123), (True, True, 1, "y", 1700000000123)])
@@ -241,17 +273,17 @@ class Judge:
             key = b"k%d" % (i % 50 if i % 100 else 1000 + i)  # every 100th stays
             producer.produce(topic, b"v%d" % i, key, partition=0)
             if i % 1000 == 0:
-                producer.flush(30)
-        producer.flush(30)
-        until = time.time() + 90
-        while True:
+                producer.flush(180)
+
+        def compacted():
             time.sleep(1)
             producer.produce(topic, b"tick", b"tick", partition=0)
-            producer.flush(30)
-            seen = self.read(topic, "compact", "print=1", "idle_ms=2500")
-            if seen.total["count"] < 1000 or time.time() > until:
-                break
-        assert seen.total["count"] < 1000, "the broker did not compact"
+            same(producer.flush(180), 0)
+            seen = self.read(topic, "compact", "print=1", least=1)
+            whole = seen.records[-1]["text"] == "tick"  # a tick follows all others
+            return whole and seen.total["count"] < 1000 and seen
+
+        seen = services.wait_until(compacted, 300, "the broker compacts")
         offsets = [r["offset"] for r in seen.records]
         assert offsets == sorted(set(offsets)), "out of order"
         gaps = sum(1 for a, b in zip(offsets, offsets[1:]) if b > a + 1)
@@ -263,21 +295,21 @@ class Judge:
     def leaves_out_aborted_transactions(self):
         topic = self.topic(2)
         producer = self.producer(transactional_id="judge")
-        producer.init_transactions(30)
+        producer.init_transactions(120)
         for turn in range(20):
             producer.begin_transaction()
             for i in range(50):
                 producer.produce(topic, b"t%d.%d" % (turn, i), partition=i % 2)
             if turn % 4 == 3:
-                producer.abort_transaction(30)
+                producer.abort_transaction(120)
             else:
-                producer.commit_transaction(30)
-        seen = self.read(topic, "txn", "print=1", "idle_ms=2500", "commit=1")
+                producer.commit_transaction(120)
+        seen = self.read(topic, "txn", "print=1", "commit=1", least=750)
         same(sorted(r["text"] for r in seen.records),
              sorted("t%d.%d" % (t, i) for t in range(20) if t % 4 != 3 for i in range(50)))
         offsets = [r["offset"] for r in seen.records if r["partition"] == 0]
         assert any(b > a + 1 for a, b in zip(offsets, offsets[1:]))
-        again = self.read(topic, "txn", "start=committed", "idle_ms=2500")
+        again = self.read(topic, "txn", "start=committed")
         same(again.total["count"], 0)
 
     def takes_one_large_record_among_small_ones(self):
@@ -297,31 +329,35 @@ class Judge:
         topic = self.topic(1, max_message_bytes=20000000)
         self.fill(topic, {0: 1}, size=12 * 1024 * 1024)
         seen = self.read(topic, "hard", "receive.message.max.bytes=4000000", "idle_ms=4000")
+        if "receive.message.max.bytes" not in seen.log:  # a slow broker
+            seen = self.read(topic, "hard", "receive.message.max.bytes=4000000", "idle_ms=60000")
         same(seen.total["count"], 0)
         assert "receive.message.max.bytes" in seen.log, seen.log
-        assert seen.total["cpu_s"] < 2, seen.total
+        assert seen.total["cpu_s"] < seen.total["wall_s"] / 2, seen.total
 
     def goes_on_from_stored_offsets(self):
         topic = self.topic(3)
         self.fill(topic, {0: 5000, 1: 6000, 2: 7000})
         first = self.read(topic, "restart", "start=committed", "records=7777", "commit=1")
-        second = self.read(topic, "restart", "start=committed", "committed=1", "idle_ms=2500",
-                           "commit=1")
+        second = self.read(topic, "restart", "start=committed", "committed=1", "commit=1",
+                           least=18000 - first.total["count"])
         for p in range(3):
             stored = next(c for c in second.committed if c["committed"] == p)
-            last = first.parts[p]["last"]
-            same((stored["offset"], stored["metadata"]), (last + 1, f"mp1 7 {last + 1}"))
-            same(second.parts[p]["first"], last + 1)
+            following = first.parts[p]["count"]
+            same((stored["offset"], stored["metadata"]),
+                 (following, f"mp1 7 {following}") if following else (-1, ""))
+            same((second.parts[p]["first"], second.parts[p]["last"]), (following, 4999 + 1000 * p))
         same(first.total["count"] + second.total["count"], 18000)
-        third = self.read(topic, "restart", "start=committed", "idle_ms=2500")
+        third = self.read(topic, "restart", "start=committed")
         same(third.total["count"], 0)
 
     def finds_partitions_added_while_running(self):
         topic = self.topic(2)
         self.fill(topic, {0: 100, 1: 100})
-        running = Running(self.command(topic, "grow", "watch=1", "records=800", "idle_ms=30000"))
+        running = Running(self.command(topic, "grow", "watch=1", "records=800"))
         time.sleep(2)
-        self.admin.create_partitions([NewPartitions(topic, 4)])[topic].result(30)
+        self.admin.create_partitions([NewPartitions(topic, 4)])[topic].result(60)
+        self.wait_partitions(topic, 4)
         self.fill(topic, {2: 300, 3: 300})
         seen = running.outcome()
         same({p: part["count"] for p, part in seen.parts.items()}, {0: 100, 1: 100, 2: 300, 3: 300})
@@ -332,9 +368,8 @@ class Judge:
         topic = self.topic(1)
         self.fill(topic, {0: 9000})
         self.read(topic, "expired", "records=1000", "commit=1", "batch=100")
-        self.admin.delete_records([TopicPartition(topic, 0, 5000)])
-        time.sleep(2)
-        seen = self.read(topic, "expired", "start=committed", "committed=1", "idle_ms=4000")
+        self.delete_records(topic, 5000)
+        seen = self.read(topic, "expired", "start=committed", "committed=1", least=4000)
         stored = seen.committed[0]["offset"]
         assert 1000 <= stored < 1100
         same(seen.lost, [{"lost": 0, "offset": stored, "low": 5000, "high": 9000}])
@@ -347,26 +382,25 @@ class Judge:
         stored = Consumer({"bootstrap.servers": self.broker.bootstrap, "group.id": "anew"})
         stored.commit(offsets=[TopicPartition(topic, 0, 3000)], asynchronous=False)
         stored.close()
-        seen = self.read(topic, "anew", "start=committed", "idle_ms=4000")
+        seen = self.read(topic, "anew", "start=committed", least=500)
         same(seen.lost, [{"lost": 0, "offset": 3000, "low": 0, "high": 500}])
         same(seen.total["count"], 500)
 
     def tells_of_records_deleted_under_a_reader(self):
         topic = self.topic(1)
         self.fill(topic, {0: 60000})
-        running = Running(self.command(topic, "under", "batch=100", "pause_us=100000",
-                                       "idle_ms=4000", "records=100000"))
+        running = Running(self.command(topic, "under", "batch=100", "pause_us=100000"))
         time.sleep(2)
-        self.admin.delete_records([TopicPartition(topic, 0, 59000)])
+        self.delete_records(topic, 59000)
         time.sleep(3)
         running.stop()  # fetched ahead: up to 16 MiB are still given; a slow reader shows nothing
-        seen = self.read(topic, "under", "idle_ms=2500", "start=earliest")
+        seen = self.read(topic, "under", "start=earliest", least=1000)
         same((seen.parts[0]["first"], seen.parts[0]["count"]), (59000, 1000))
 
     def rides_out_a_broker_that_is_away(self):
         topic = self.topic(2)
         self.fill(topic, {0: 2000, 1: 2000})
-        running = Running(self.command(topic, "away", "records=8000", "idle_ms=60000", "commit=1",
+        running = Running(self.command(topic, "away", "records=8000", "commit=1",
                                        "start=committed"))
         time.sleep(3)
         self.broker.stop()
@@ -376,7 +410,7 @@ class Judge:
         seen = running.outcome()
         same([seen.parts[p]["count"] for p in (0, 1)], [4000, 4000])
         assert seen.total["transient"] > 0, "the outage was not told"
-        again = self.read(topic, "away", "start=committed", "idle_ms=2500")
+        again = self.read(topic, "away", "start=committed")
         same(again.total["count"], 0)
 
     def refuses_an_unknown_topic_after_a_while(self):
@@ -391,28 +425,18 @@ class Judge:
         login = ["security.protocol=SASL_PLAINTEXT", "sasl.mechanisms=PLAIN",
                  "sasl.username=reader", "sasl.password=reader-secret"]
         where = self.broker.sasl_bootstrap
-
-        def allow(kind, name, operation):
-            binding = AclBinding(kind, name, ResourcePatternType.LITERAL, "User:reader", "*",
-                                 operation, AclPermissionType.ALLOW)
-            for future in self.admin.create_acls([binding]).values():
-                future.result(30)
-
         seen = self.read(topic, "guarded", *login, bootstrap=where, ok=False)
         same((seen.code, seen.error["code"]), (1, "refused"))
-        allow(ResourceType.TOPIC, topic, AclOperation.DESCRIBE)
-        time.sleep(1)
+        self.allow(ResourceType.TOPIC, topic, AclOperation.DESCRIBE)
         seen = self.read(topic, "guarded", *login, bootstrap=where, ok=False)
         same((seen.code, seen.error["code"]), (1, "refused"))
-        allow(ResourceType.TOPIC, topic, AclOperation.READ)
-        time.sleep(1)
-        seen = self.read(topic, "guarded", "commit=1", "idle_ms=2500", *login, bootstrap=where,
+        self.allow(ResourceType.TOPIC, topic, AclOperation.READ)
+        seen = self.read(topic, "guarded", "commit=1", *login, bootstrap=where, least=10,
                          ok=False)
         same((seen.code, seen.error["code"]), (1, "refused"))
         assert "roup" in seen.error["error"], seen.error
-        allow(ResourceType.GROUP, "guarded", AclOperation.READ)
-        time.sleep(1)
-        seen = self.read(topic, "guarded", "commit=1", "idle_ms=2500", *login, bootstrap=where)
+        self.allow(ResourceType.GROUP, "guarded", AclOperation.READ)
+        seen = self.read(topic, "guarded", "commit=1", *login, bootstrap=where, least=10)
         same(seen.total["count"], 10)
 
     def stored(self, topic, group, partition):
@@ -479,20 +503,20 @@ class Judge:
         same(before.ask("commit 0 1 3 8")["code"], "ok")
         before.close()
         dead = self.producer(**{"transactional_id": f"{group}/{topic}/0",
-                                "transaction_timeout_ms": 60000, "message_timeout_ms": 60000})
+                                "transaction_timeout_ms": 600000, "message_timeout_ms": 60000})
         consumer = Consumer({"bootstrap.servers": self.broker.bootstrap, "group.id": group})
-        dead.init_transactions(30)
+        dead.init_transactions(120)
         dead.begin_transaction()
         dead.send_offsets_to_transaction([TopicPartition(topic, 0, 99)],
-                                         consumer.consumer_group_metadata(), 30)
+                                         consumer.consumer_group_metadata(), 120)
         consumer.close()
         owner = Owner(self, topic, group)
         seen = owner.ask("committed 0")  # nobody knows yet
         same((seen["code"] == "ok", seen["ms"] > 5000), (False, True))
         taken = owner.ask("own 0 1")
-        same((taken["fenced"], taken["ms"] < 30000), (True, True))
+        same((taken["fenced"], taken["ms"] < 60000), (True, True))  # not when it times out
         seen = owner.ask("committed 0")
-        same((seen["offset"], seen["metadata"], seen["ms"] < 5000), (3, "0:3:....", True))
+        same((seen["offset"], seen["metadata"]), (3, "0:3:...."))
         try:
             dead.commit_transaction(10)
             raise AssertionError("the dead owner committed")
@@ -524,11 +548,7 @@ class Judge:
         topic, group = self.topic(1), "plain"
         for kind, name, operation in ((ResourceType.TOPIC, topic, AclOperation.READ),
                                       (ResourceType.GROUP, group, AclOperation.READ)):
-            binding = AclBinding(kind, name, ResourcePatternType.LITERAL, "User:reader", "*",
-                                 operation, AclPermissionType.ALLOW)
-            for future in self.admin.create_acls([binding]).values():
-                future.result(30)
-        time.sleep(1)
+            self.allow(kind, name, operation)
         owner = Owner(self, topic, group, "security.protocol=SASL_PLAINTEXT",
                       "sasl.mechanisms=PLAIN", "sasl.username=reader",
                       "sasl.password=reader-secret", bootstrap=self.broker.sasl_bootstrap)
@@ -569,8 +589,9 @@ class Judge:
         running = Running(self.command(topic, "wrong", *login,
                                        bootstrap=self.broker.sasl_bootstrap))
         time.sleep(5)
+        services.wait_until(lambda: "uthentication" in running.log(), 60, "a refused password")
+        assert running.process.poll() is None, "it gave up"
         running.stop()
-        assert "uthentication" in running.outcome(ok=False).log
 
 
 class Outcome:
@@ -610,25 +631,36 @@ class Running:
     def __init__(self, command):
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         text=True)
-        self.result = None
-        self.thread = threading.Thread(target=self.collect)
-        self.thread.start()
+        self.said = {"stdout": "", "stderr": ""}
+        self.threads = [threading.Thread(target=self.collect, args=(name,)) for name in self.said]
+        for thread in self.threads:
+            thread.start()
 
-    def collect(self):
-        self.result = self.process.communicate()
+    def collect(self, name):
+        for line in getattr(self.process, name):
+            self.said[name] += line
+
+    def log(self):
+        return self.said["stderr"]
 
     def stop(self):
         self.process.kill()
-        self.thread.join()
+        self.wait(None)
 
-    def outcome(self, ok=True):
-        self.thread.join(180)
-        if self.thread.is_alive():
+    def wait(self, seconds):
+        self.process.wait(seconds)
+        for thread in self.threads:
+            thread.join()
+
+    def outcome(self):
+        try:
+            self.wait(300)
+        except subprocess.TimeoutExpired:
             self.stop()
-            raise AssertionError("the tool did not end: " + self.result[1][-1500:])
-        if ok and self.process.returncode:
-            raise AssertionError(f"exit {self.process.returncode}: {self.result[1][-1500:]}")
-        return Outcome(*self.result, self.process.returncode)
+            raise AssertionError("the tool did not end: " + self.log()[-1500:])
+        if self.process.returncode:
+            raise AssertionError(f"exit {self.process.returncode}: {self.log()[-1500:]}")
+        return Outcome(self.said["stdout"], self.log(), 0)
 
 
 def same(got, want):
@@ -637,8 +669,9 @@ def same(got, want):
 
 
 TESTS = [name for name, value in vars(Judge).items()
-         if callable(value) and name not in ("__init__", "topic", "producer", "fill", "command",
-                                             "read", "stored")]
+         if callable(value) and name not in ("__init__", "topic", "wait_partitions", "delete_records",
+                                             "allow", "producer", "fill", "command", "read",
+                                             "stored")]
 
 
 def main():

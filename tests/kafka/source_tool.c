@@ -3,7 +3,8 @@
  *     source_tool BOOTSTRAP TOPIC GROUP [name=value]...
  *
  *     start=committed|earliest|latest   where there is no stored offset: earliest
- *     records=N   stop after so many    idle_ms=N   stop when nothing came for so long
+ *     records=N   stop after so many, or else
+ *     idle_ms=N   when nothing came for so long, and   least=N   so many were there
  *     commit=1    store positions and metadata at the end    committed=1  print them at the start
  *     print=1     a line a record       watch=1     look for new partitions while running
  *     seeks=N     seek about so often in a topic without gaps and check each record, no more
@@ -34,10 +35,10 @@ struct tool {
     struct mp_arena arena; /* texts beside offsets */
     struct mp_source *source;
     const char *start;
-    uint64_t records_max, idle_ms, batch, pause_us, seeks;
+    uint64_t records_max, records_min, idle_ms, batch, pause_us, seeks;
     bool commit, committed, print, watch;
     struct tally tallies[PARTITIONS_MAX];
-    uint64_t count, lost, errors, transient, polls;
+    uint64_t count, lost, errors, transient, polls, paused_us;
 };
 
 static void on_error(void *self, const char *text)
@@ -159,10 +160,15 @@ static void run(struct tool *tool)
             see_lost(tool, &records.lost[i]);
         if (records.count || records.lost_count)
             quiet_since = mp_now_mono_us(&tool->env);
-        else if (mp_now_mono_us(&tool->env) - quiet_since > tool->idle_ms * 1000)
+        else if (tool->records_max == UINT64_MAX && tool->count >= tool->records_min &&
+                 mp_now_mono_us(&tool->env) - quiet_since > tool->idle_ms * 1000)
             break;
-        if (tool->pause_us)
+        if (tool->pause_us) {
+            uint64_t began = mp_now_mono_us(&tool->env);
+
             mp_sleep_us(&tool->env, tool->pause_us);
+            tool->paused_us += mp_now_mono_us(&tool->env) - began;
+        }
     }
 }
 
@@ -269,10 +275,10 @@ static void summary(const struct tool *tool, uint64_t wall_us)
     }
     printf("{\"count\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"errors\": %" PRIu64
            ", \"transient\": %" PRIu64 ", \"polls\": %" PRIu64
-           ", \"wall_s\": %.3f, \"cpu_s\": %.3f, \"rss_max_kb\": %lu}\n",
+           ", \"wall_s\": %.3f, \"paused_s\": %.3f, \"cpu_s\": %.3f, \"rss_max_kb\": %lu}\n",
            tool->count, tool->lost, tool->errors, tool->transient, tool->polls,
-           (double)wall_us / 1e6, seconds(usage.ru_utime) + seconds(usage.ru_stime),
-           resident_max_kb());
+           (double)wall_us / 1e6, (double)tool->paused_us / 1e6,
+           seconds(usage.ru_utime) + seconds(usage.ru_stime), resident_max_kb());
 }
 
 static void set(struct tool *tool, struct mp_source_rdkafka_options *options,
@@ -286,6 +292,7 @@ static void set(struct tool *tool, struct mp_source_rdkafka_options *options,
         uint32_t *option;
     } known[] = {
         {"records", &tool->records_max, NULL, NULL},
+        {"least", &tool->records_min, NULL, NULL},
         {"idle_ms", &tool->idle_ms, NULL, NULL},
         {"seeks", &tool->seeks, NULL, NULL},
         {"batch", &tool->batch, NULL, NULL},

@@ -198,7 +198,7 @@ class World:
         self.data_path = "s3://%s/%s/" % (BUCKET, self.name)
         self.catalog = client.create_catalog(self.name, self.data_path)
         self.namespace = self.catalog.create_namespace("n")
-        self.http = httpx.Client(base_url="%s/v1/catalogs/%s/namespaces/n" % (url, self.name))
+        self.http = httpx.Client(base_url="%s/v1/catalogs/%s/namespaces/n" % (url, self.name), timeout=60)
 
     def call(self, method, path, body=None):
         answer = self.http.request(method, path, json=body)

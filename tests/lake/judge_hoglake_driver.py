@@ -76,7 +76,7 @@ class Writer:
 
     def close(self):
         self.process.stdin.close()
-        assert self.process.wait(30) == 0
+        assert self.process.wait(120) == 0
 
 
 class Lake:
@@ -187,7 +187,7 @@ def test_a_steady_flush_is_one_request(lake):
     for i in range(5):
         answer, _ = writer.commit(10 * i, 10 * i + 10)
         assert answer["code"] == "ok", answer
-    services.wait_until(lambda: lake.requests().count(commit) == 5, 10, "the server's log")
+    services.wait_until(lambda: lake.requests().count(commit) == 5, 60, "the server's log")
     seen = lake.requests()
     assert seen[seen.index(commit):] == [commit] * 5, seen
     assert len(lake.files()) == 5
@@ -322,11 +322,8 @@ def test_a_basis_that_expired_is_renewed(lake):
         other.ready()
         assert other.commit(100 + i, 101 + i)[0]["code"] == "ok"
     services.wait_until(
-        lambda: lake.rest("POST", lake.path + "/maintenance/expire")["snapshots_expired"] > 0, 30,
-        "a snapshot to expire", every=0.2)
-    services.wait_until(
         lambda: lake.rest("POST", lake.path + "/maintenance/expire")["new_earliest_snapshot_id"] >
-        writer_snapshot(lake), 30, "the basis to expire", every=0.2)
+        writer_snapshot(lake), 120, "the basis to expire", every=0.2)
     answer, _ = writer.commit(0, 10, files)
     assert (answer["code"], answer.get("orphaned")) == ("ok", None), answer
     assert "s3://b/%s/%s" % (lake.name, files[0]["key"]) in [f["path"] for f in lake.files()]

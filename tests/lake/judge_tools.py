@@ -145,6 +145,7 @@ class Proxy:
 
     def __init__(self, catalog):
         self.mode, self.delay, self.lines = "through", 0, []
+        self.lock = threading.Lock()  # COMMIT is on its way before its line is cut
         words = dict(word.split("=", 1) for word in catalog.conninfo.split())
         self.target = f"{words['host']}/.s.PGSQL.{words['port']}"
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -187,12 +188,17 @@ class Proxy:
         try:
             while data := line[source].recv(1 << 20):
                 if source == 0 and b"COMMIT\0" in data and self.mode in ("before", "after"):
-                    line[2] = self.mode
-                    self.mode = "through"
-                    if line[2] == "before":
-                        break
-                if source == 1 and line[2] == "after":
-                    break
+                    with self.lock:
+                        line[2] = self.mode
+                        self.mode = "through"
+                        if line[2] == "before":
+                            break
+                        line[target].sendall(data)
+                        continue
+                if source == 1:
+                    with self.lock:
+                        if line[2] == "after":
+                            break
                 if source == 1 and self.mode == "anywhere" and random.random() < 0.4:
                     self.mode = "through"
                     break
@@ -289,7 +295,7 @@ class Tool:
     def close(self):
         if self.process.poll() is None:
             self.process.stdin.close()
-            code = self.process.wait(30)
+            code = self.process.wait(120)
             assert code == 0, f"our program ended with {code}"
 
 

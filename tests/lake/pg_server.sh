@@ -46,7 +46,7 @@ export MP_TEST_POSTGRES
 tries=0
 until "$PG_BIN/psql" "$MP_TEST_POSTGRES" -qAtc 'SELECT 1' >/dev/null 2>&1; do
     tries=$((tries + 1))
-    kill -0 "$server" 2>/dev/null && [ $tries -lt 300 ] || { cat "$base/server.log" >&2; exit 1; }
+    kill -0 "$server" 2>/dev/null && [ $tries -lt 1200 ] || { cat "$base/server.log" >&2; exit 1; }
     sleep 0.1
 done
 export PG_BIN

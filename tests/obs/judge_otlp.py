@@ -62,7 +62,7 @@ def load(directory, endpoint, lines, **more):
                 "DUCKLAKE_DATA_PATH": "%s/data/" % directory, "DUCKLAKE_TABLE": "events",
                 "POSTHOG_PROJECT_TOKEN": TOKEN, "POSTHOG_LOGS_ENDPOINT": endpoint.url}, **more)
     done = subprocess.run([MILLPOND, "load", events], env=env, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=60)
+                          stderr=subprocess.STDOUT, timeout=120)
     output = done.stdout.decode()
     assert TOKEN not in output
     logged = [json.loads(line) for line in output.splitlines() if line.startswith("{")]

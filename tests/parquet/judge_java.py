@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-POM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "java/pom.xml")
+import judge_tools
 
 
 def main():
@@ -21,15 +21,12 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         for seed in range(first, first + count):
             subprocess.run([os.path.abspath(sys.argv[1]), directory, str(seed)], check=True)
-        done = subprocess.run(["mvn", "-B", "-q", "-f", POM, "compile", "exec:java",
-                               "-Dexec.args=" + directory], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              errors="replace")
-    text = re.sub("\x1b\\[[0-9;]*m", "", done.stdout)  # Maven colours even a pipe
+        code, output = judge_tools.maven("ParquetJudge", directory)
+    text = re.sub("\x1b\\[[0-9;]*m", "", output)  # Maven colours even a pipe
     counts = re.findall(r"^\d+ passed, \d+ failed$", text, re.MULTILINE)
     print(text.strip())
     print(counts[-1] if counts else "0 passed, 1 failed")
-    sys.exit(done.returncode if counts else 1)
+    sys.exit(code if counts else 1)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,15 @@
 """What the judges of Parquet files share: what is right, what a tool answers, cases by seed."""
+import fcntl
 import json
 import math
+import os
 import struct
 import subprocess
 import tempfile
 import traceback
+
+
+POM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "java/pom.xml")
 
 
 class Failed(Exception):
@@ -29,6 +34,19 @@ def ask(program, *arguments):
     done = subprocess.run([program] + [str(part) for part in arguments], capture_output=True)
     check(done.returncode == 0, "the tool ended with", done.returncode, done.stderr[-2000:])
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def maven(main, *arguments, **environment):
+    """Runs a class of java/, which Maven compiles before; one at a time, since all share what is
+    compiled and fetched. Gives (exit code, output)."""
+    with open(POM) as pom:
+        fcntl.flock(pom, fcntl.LOCK_EX)
+        done = subprocess.run(
+            ["mvn", "-B", "-q", "-f", POM, "compile", "exec:java", "-Djudge.main=" + main,
+             "-Dexec.args=" + " ".join(arguments)], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            env=dict(os.environ, **environment))
+    return done.returncode, done.stdout
 
 
 def text(hexed):

@@ -12,7 +12,6 @@ import json
 import os
 import pathlib
 import struct
-import subprocess
 import sys
 import tempfile
 
@@ -20,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 for folder in ("e2e", "services", "data"):
     sys.path.insert(0, os.path.join(os.path.dirname(HERE), folder))
 
+import judge_tools
 import lakes
 import test_variant
 
@@ -49,13 +49,9 @@ def judge(shape, folder):
     lake = lakes.Lake("sqlite:%s/lake.sqlite" % folder, "%s/data/" % folder)
     lakes.load(lake, lines, folder, MILLPOND_VARIANT_COLUMNS="p", **test_variant.SHAPES[shape])
     output = os.path.join(folder, "found")
-    done = subprocess.run(
-        ["mvn", "-B", "-q", "-f", os.path.join(HERE, "java/pom.xml"), "compile", "exec:java",
-         "-Djudge.main=VariantDump", "-Dexec.args=" + " ".join([output] + lake.file_paths())],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        errors="replace", env=dict(os.environ, MAVEN_OPTS="-Xss64m"))
-    if done.returncode:
-        print(done.stdout[-4000:])
+    code, told = judge_tools.maven("VariantDump", output, *lake.file_paths(), MAVEN_OPTS="-Xss64m")
+    if code:
+        print(told[-4000:])
         return False
     with open(output, encoding="ascii") as lines:
         found = dict(line.rstrip("\n").split(" ", 1) for line in lines)

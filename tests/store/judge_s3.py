@@ -37,12 +37,6 @@ ODD_KEYS = [
 ]
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def find_versitygw(given):
     for place in (given, os.path.join(services.ENV, "bin/versitygw"), shutil.which("versitygw")):
         if place and os.access(place, os.X_OK):
@@ -57,20 +51,18 @@ class Server:
         self.root, meta = folder / f"{name}-root", folder / f"{name}-meta"
         for d in (self.root / BUCKET, meta):
             d.mkdir(parents=True)
-        self.port = free_port()
+        self.port = services.free_port()
         self.log = open(folder / f"{name}.log", "wb")
         command = [versitygw, "--port", f"127.0.0.1:{self.port}", "--region", "us-east-1", "--keep-alive",
                    "--virtual-domain", "gw.localhost", "--quiet", *extra,
                    "posix", "--sidecar", str(meta), str(self.root)]
         env = dict(os.environ, ROOT_ACCESS_KEY=ACCESS, ROOT_SECRET_KEY=SECRET)
         self.process = subprocess.Popen(command, env=env, stdout=self.log, stderr=self.log)
-        for _ in range(200):
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return
-            except OSError:
-                time.sleep(0.05)
-        raise RuntimeError("versitygw did not start")
+        services.wait_until(self.listens, 60, "versitygw listens")
+
+    def listens(self):
+        socket.create_connection(("127.0.0.1", self.port), 10).close()
+        return True
 
     def stop(self):
         self.process.kill()
@@ -111,19 +103,22 @@ class Judge:
     def bytes_of(self, key, s3=None):
         return (s3 or self.s3).get_object(Bucket=BUCKET, Key="pre/fix/" + key)["Body"].read()
 
-    def uploads(self):
-        return self.s3.list_multipart_uploads(Bucket=BUCKET).get("Uploads", [])
+    def uploads(self, prefix):
+        return [upload for upload in self.s3.list_multipart_uploads(Bucket=BUCKET).get("Uploads", [])
+                if upload["Key"].startswith("pre/fix/" + prefix)]
 
     def abort_uploads(self, prefix):
         """Does what a lifecycle rule does: ends what a killed client or a lost answer left. A busy
         server may still be at a dead client's request, so it is asked until it has been quiet."""
         quiet = 0
         while quiet < 5:
-            uploads = self.uploads()
+            uploads = self.uploads(prefix)
             for upload in uploads:
-                assert upload["Key"].startswith("pre/fix/" + prefix), upload
-                self.s3.abort_multipart_upload(Bucket=BUCKET, Key=upload["Key"],
-                                               UploadId=upload["UploadId"])
+                try:
+                    self.s3.abort_multipart_upload(Bucket=BUCKET, Key=upload["Key"],
+                                                   UploadId=upload["UploadId"])
+                except botocore.exceptions.ClientError as e:  # completed meanwhile
+                    assert e.response["Error"]["Code"] == "NoSuchUpload"
             quiet = 0 if uploads else quiet + 1
             time.sleep(0.2)
 
@@ -136,7 +131,7 @@ class Judge:
             assert self.bytes_of(key) == path.read_bytes(), f"{size} bytes differ"
             etag = self.s3.head_object(Bucket=BUCKET, Key="pre/fix/" + key)["ETag"]
             assert ("-" in etag) == (size > 8 * MIB), f"{size} bytes have etag {etag}"
-        assert self.uploads() == []
+        assert self.uploads("size/") == []
 
     def check_64_objects_at_once(self):
         args = []
@@ -233,7 +228,7 @@ class Judge:
             (dict(STORE_ACCESS_KEY="nobody"), "refused", "access key"),
             (dict(STORE_URL="s3://nobucket/"), "refused", "NoSuchBucket"),
             (dict(STORE_REGION="eu-west-1"), "refused", ""),
-            (dict(STORE_ENDPOINT=f"127.0.0.1:{free_port()}", STORE_ATTEMPTS="2"), "io", "attempt 2 of 2"),
+            (dict(STORE_ENDPOINT=f"127.0.0.1:{services.free_port()}", STORE_ATTEMPTS="2"), "io", "attempt 2 of 2"),
         ]
         for settings, code, text in cases:
             for size in (10, 20 * MIB):
@@ -241,7 +236,7 @@ class Judge:
                 message = done.stderr.decode()
                 assert done.returncode == 1 and f"\n{code}: " in message and text in message, message
                 assert "refused: " not in message or "attempt" not in message, message
-        assert self.uploads() == []
+        assert self.uploads("turned-away") == []
 
     # --- ends at the wrong moment ---------------------------------------------------------------
 
@@ -268,12 +263,13 @@ class Judge:
         process = subprocess.Popen(
             [self.tool, "put", "paused", str(self.file(30 * MIB))], stderr=subprocess.PIPE,
             env={"STORE_URL": f"s3://{BUCKET}/pre/fix/", "STORE_ENDPOINT": f"127.0.0.1:{self.server.port}",
-                 "STORE_ACCESS_KEY": ACCESS, "STORE_SECRET_KEY": SECRET, "STORE_REQUEST_MS": "1000"})
+                 "STORE_ACCESS_KEY": ACCESS, "STORE_SECRET_KEY": SECRET, "STORE_REQUEST_MS": "2000",
+                 "STORE_ATTEMPTS": "10"})
         time.sleep(0.05)
         self.server.process.send_signal(signal.SIGSTOP)
-        time.sleep(2.5)
+        time.sleep(5)
         self.server.process.send_signal(signal.SIGCONT)
-        _, text = process.communicate(timeout=60)
+        _, text = process.communicate(timeout=120)
         assert process.returncode == 0, text
         assert self.bytes_of("paused") == self.file(30 * MIB).read_bytes()
         self.abort_uploads("paused")
