@@ -28,7 +28,8 @@ enum {
     SERVE_MS_MAX = 250, /* callbacks wait no longer behind records */
     PROBE_WAIT_MS = 1000,
     SETTLE_WAIT_MS = 1000,
-    AGAIN_MS = 1000, /* between probes, and between looks at stopped partitions */
+    AGAIN_MS = 1000,       /* between probes, and between looks at stopped partitions */
+    UNANSWERED_MS = 10000, /* the same after a look that nobody answered */
 };
 
 static struct mp_rdkafka *of(struct mp_source *source)
@@ -321,7 +322,8 @@ static void settle_stopped(struct mp_rdkafka *rdk)
             continue;
         if (due) { /* one that does not answer is waited for once, the others at the next look */
             due = settle(rdk, part);
-            rdk->settle_due_us = mp_now_mono_us(rdk->env) + (uint64_t)AGAIN_MS * 1000;
+            rdk->settle_due_us =
+                mp_now_mono_us(rdk->env) + (uint64_t)(due ? AGAIN_MS : UNANSWERED_MS) * 1000;
         }
         if (part->lost)
             rdk->lost[rdk->lost_count++] = (struct mp_source_lost){

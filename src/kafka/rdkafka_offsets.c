@@ -8,14 +8,14 @@
 #include "base/mem.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 enum {
     COMMIT_WAIT_MS = 10000,
     COMMITTED_WAIT_MS = 10000,
     RETRY_WAIT_MS = 100,
-    WATERMARKS_WAIT_MS = 10000,
-    LEADER_WAIT_MS = 1000, /* of a leader that is asked alone */
+    LEADER_WAIT_MS = 5000, /* for all that one leader is asked */
     LEADERS_WAIT_MS = 3000,
     LEADERS_TRIES = 3,
 };
@@ -135,24 +135,23 @@ enum mp_code mp_rdkafka_committed(struct mp_source *source, struct mp_arena *are
 
 /* --- watermarks ---
  *
- * The client answers for all partitions or for none. So those that have no leader are left out; and
- * where a leader does not answer although the cluster still names it, each is asked alone.
+ * The client answers for all partitions or for none. So those that have no leader are left out, and
+ * each leader is asked for its own, all at the same time: one that does not answer, although the
+ * cluster still names it, holds up no other.
  */
 
-/* A question for those partitions that `only` leads, or for all that somebody leads. */
+/* A question to one leader. */
 struct ask {
     const struct mp_rdkafka *rdk;
     struct mp_source_watermark *watermarks;
-    const int32_t *leaders;
+    const int32_t *leaders; /* beside watermarks */
     uint32_t count;
-    int32_t only; /* NOBODY: every leader is asked */
-    int wait_ms;
+    int32_t leader;
+    uint64_t until_us;
+    rd_kafka_resp_err_t fault;
+    pthread_t thread;
+    bool runs;
 };
-
-static bool asked(const struct ask *ask, uint32_t i)
-{
-    return ask->leaders[i] != NOBODY && (ask->only == NOBODY || ask->leaders[i] == ask->only);
-}
 
 /* Asks for one end of the log: in a request for offsets the two logical offsets stand where a time
  * may stand. (Kafka protocol, ListOffsets, "timestamp") */
@@ -160,14 +159,16 @@ static rd_kafka_resp_err_t list_ends(const struct ask *ask, int64_t end,
                                      rd_kafka_topic_partition_list_t **ret)
 {
     const struct mp_rdkafka *rdk = ask->rdk;
+    uint64_t now = mp_now_mono_us(rdk->env);
+    int wait_ms = now < ask->until_us ? (int)((ask->until_us - now) / 1000) : 0;
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)ask->count);
     rd_kafka_resp_err_t fault;
 
     for (uint32_t i = 0; i < ask->count; i++)
-        if (asked(ask, i))
+        if (ask->leaders[i] == ask->leader)
             rd_kafka_topic_partition_list_add(list, rdk->topic, ask->watermarks[i].partition)
                 ->offset = end;
-    fault = rd_kafka_offsets_for_times(rdk->rk, list, ask->wait_ms);
+    fault = rd_kafka_offsets_for_times(rdk->rk, list, wait_ms);
     if (!fault)
         fault = first_fault(list);
     if (fault) {
@@ -188,18 +189,18 @@ static int64_t offset_in(rd_kafka_topic_partition_list_t *list, const struct mp_
     return item->offset >= 0 ? item->offset : MP_OFFSET_NONE;
 }
 
-static rd_kafka_resp_err_t ask_leaders(const struct ask *ask)
+static void *ask_leader(void *self)
 {
+    struct ask *ask = self;
     rd_kafka_topic_partition_list_t *lows = NULL, *highs = NULL;
-    rd_kafka_resp_err_t fault;
 
-    fault = list_ends(ask, RD_KAFKA_OFFSET_BEGINNING, &lows);
-    if (!fault)
-        fault = list_ends(ask, RD_KAFKA_OFFSET_END, &highs);
-    for (uint32_t i = 0; i < ask->count && !fault; i++) {
+    ask->fault = list_ends(ask, RD_KAFKA_OFFSET_BEGINNING, &lows);
+    if (!ask->fault)
+        ask->fault = list_ends(ask, RD_KAFKA_OFFSET_END, &highs);
+    for (uint32_t i = 0; i < ask->count && !ask->fault; i++) {
         struct mp_source_watermark *mark = &ask->watermarks[i];
 
-        if (!asked(ask, i))
+        if (ask->leaders[i] != ask->leader)
             continue;
         mark->low = offset_in(lows, ask->rdk, mark->partition);
         mark->high = offset_in(highs, ask->rdk, mark->partition);
@@ -209,27 +210,47 @@ static rd_kafka_resp_err_t ask_leaders(const struct ask *ask)
         rd_kafka_topic_partition_list_destroy(highs);
     if (lows)
         rd_kafka_topic_partition_list_destroy(lows);
-    return fault;
+    return NULL;
 }
 
-/* One that answers does so at once: the connection is there from the question to all. */
-static rd_kafka_resp_err_t ask_each_leader(struct ask ask)
+static bool is_asked(const struct ask *asks, uint32_t count, int32_t leader)
 {
-    rd_kafka_resp_err_t fault = RD_KAFKA_RESP_ERR_NO_ERROR;
+    for (uint32_t i = 0; i < count; i++)
+        if (asks[i].leader == leader)
+            return true;
+    return false;
+}
 
-    ask.wait_ms = LEADER_WAIT_MS;
-    for (uint32_t i = 0; i < ask.count; i++) {
-        uint32_t first = 0;
+/* Asks each leader once. Gives the worst fault: what no retry mends before what may pass. */
+static rd_kafka_resp_err_t ask_leaders(const struct mp_rdkafka *rdk,
+                                       struct mp_source_watermark *watermarks,
+                                       const int32_t *leaders, uint32_t count)
+{
+    uint64_t until_us = mp_now_mono_us(rdk->env) + (uint64_t)LEADER_WAIT_MS * 1000;
+    struct ask *asks = mp_alloc_array(count, sizeof(*asks));
+    rd_kafka_resp_err_t fault = RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
+    uint32_t asked = 0;
 
-        while (ask.leaders[first] != ask.leaders[i])
-            first++;
-        if (first < i || ask.leaders[i] == NOBODY)
-            continue;
-        ask.only = ask.leaders[i];
-        fault = ask_leaders(&ask);
-        if (fault && mp_rdkafka_refuses(fault))
-            break;
+    for (uint32_t i = 0; i < count; i++)
+        if (leaders[i] != NOBODY && !is_asked(asks, asked, leaders[i]))
+            asks[asked++] = (struct ask){.rdk = rdk,
+                                         .watermarks = watermarks,
+                                         .leaders = leaders,
+                                         .count = count,
+                                         .leader = leaders[i],
+                                         .until_us = until_us};
+    for (uint32_t i = 1; i < asked; i++)
+        asks[i].runs = pthread_create(&asks[i].thread, NULL, ask_leader, &asks[i]) == 0;
+    for (uint32_t i = 0; i < asked; i++)
+        if (!asks[i].runs)
+            ask_leader(&asks[i]);
+    for (uint32_t i = 0; i < asked; i++) {
+        if (asks[i].runs)
+            pthread_join(asks[i].thread, NULL);
+        if (!i || mp_rdkafka_refuses(asks[i].fault))
+            fault = asks[i].fault;
     }
+    mp_free(asks);
     return fault;
 }
 
@@ -241,10 +262,10 @@ static int32_t leader_in(const struct rd_kafka_metadata_topic *topic, int32_t pa
     return NOBODY;
 }
 
-/* *ret_led: how many partitions somebody leads. */
-static rd_kafka_resp_err_t read_leaders(const struct ask *ask, int32_t *leaders, uint32_t *ret_led)
+static rd_kafka_resp_err_t read_leaders(const struct mp_rdkafka *rdk,
+                                        const struct mp_source_watermark *watermarks,
+                                        uint32_t count, int32_t *leaders)
 {
-    const struct mp_rdkafka *rdk = ask->rdk;
     const struct rd_kafka_metadata *metadata = NULL;
     rd_kafka_resp_err_t fault = RD_KAFKA_RESP_ERR__TIMED_OUT;
 
@@ -255,11 +276,8 @@ static rd_kafka_resp_err_t read_leaders(const struct ask *ask, int32_t *leaders,
         fault = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
     if (!fault)
         fault = metadata->topics[0].err;
-    *ret_led = 0;
-    for (uint32_t i = 0; i < ask->count && !fault; i++) {
-        leaders[i] = leader_in(&metadata->topics[0], ask->watermarks[i].partition);
-        *ret_led += leaders[i] != NOBODY;
-    }
+    for (uint32_t i = 0; i < count && !fault; i++)
+        leaders[i] = leader_in(&metadata->topics[0], watermarks[i].partition);
     if (metadata)
         rd_kafka_metadata_destroy(metadata);
     return fault;
@@ -268,18 +286,17 @@ static rd_kafka_resp_err_t read_leaders(const struct ask *ask, int32_t *leaders,
 enum mp_code mp_rdkafka_watermarks(struct mp_source *source, struct mp_source_watermark *watermarks,
                                    uint32_t count, struct mp_err *err)
 {
+    const struct mp_rdkafka *rdk = of(source);
     int32_t *leaders = mp_alloc_array(count, sizeof(*leaders));
-    struct ask ask = {of(source), watermarks, leaders, count, NOBODY, WATERMARKS_WAIT_MS};
-    uint32_t led = 0, away = count;
-    rd_kafka_resp_err_t fault;
+    uint32_t away = count;
+    rd_kafka_resp_err_t fault = RD_KAFKA_RESP_ERR_NO_ERROR;
 
     for (uint32_t i = 0; i < count; i++)
         watermarks[i].away = true;
-    fault = count ? read_leaders(&ask, leaders, &led) : RD_KAFKA_RESP_ERR_NO_ERROR;
+    if (count)
+        fault = read_leaders(rdk, watermarks, count, leaders);
     if (!fault && count)
-        fault = led ? ask_leaders(&ask) : RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
-    if (fault && led && !mp_rdkafka_refuses(fault))
-        fault = ask_each_leader(ask);
+        fault = ask_leaders(rdk, watermarks, leaders, count);
     mp_free(leaders);
     for (uint32_t i = 0; i < count; i++)
         away -= !watermarks[i].away;
