@@ -35,7 +35,7 @@ struct mp_fake_log {
     pthread_mutex_t lock;
     struct partition *partitions;
     uint32_t partition_count;
-    bool end, no_owners;
+    bool end, no_owners, slow;
     uint64_t calls[MP_FAKE_LOG_CALLS];
     struct planned faults[FAULTS_MAX];
     uint32_t fault_count;
@@ -122,6 +122,13 @@ void mp_fake_log_leader(struct mp_fake_log *log, int32_t partition, bool there)
 {
     pthread_mutex_lock(&log->lock);
     partition_of(log, partition)->away = !there;
+    pthread_mutex_unlock(&log->lock);
+}
+
+void mp_fake_log_slow(struct mp_fake_log *log, bool slow)
+{
+    pthread_mutex_lock(&log->lock);
+    log->slow = slow;
     pthread_mutex_unlock(&log->lock);
 }
 
@@ -574,6 +581,19 @@ static void fake_watermarks_seen(struct mp_source *source, struct mp_source_wate
     pthread_mutex_unlock(&fake->log->lock);
 }
 
+static void wait_while_slow(struct mp_fake_log *log)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+
+    pthread_mutex_lock(&log->lock);
+    for (int i = 0; i < 10000 && log->slow; i++) {
+        pthread_mutex_unlock(&log->lock);
+        nanosleep(&moment, NULL);
+        pthread_mutex_lock(&log->lock);
+    }
+    pthread_mutex_unlock(&log->lock);
+}
+
 static enum mp_code fake_watermarks(struct mp_source *source,
                                     struct mp_source_watermark *watermarks, uint32_t count,
                                     struct mp_err *err)
@@ -585,6 +605,7 @@ static enum mp_code fake_watermarks(struct mp_source *source,
     pthread_mutex_lock(&fake->log->lock);
     fault = count_call(fake->log, MP_FAKE_LOG_WATERMARKS);
     pthread_mutex_unlock(&fake->log->lock);
+    wait_while_slow(fake->log);
     if (fault)
         return tell(fault, err);
     fake_watermarks_seen(source, watermarks, count);

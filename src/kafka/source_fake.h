@@ -40,6 +40,8 @@ void mp_fake_log_gap(struct mp_fake_log *log, int32_t partition, int64_t offsets
 void mp_fake_log_truncate(struct mp_fake_log *log, int32_t partition, int64_t low);
 /* Whether somebody leads the partition; nobody answers for it otherwise. */
 void mp_fake_log_leader(struct mp_fake_log *log, int32_t partition, bool there);
+/* Whether those who lead answer slowly: who asks for watermarks waits, for ten seconds at most. */
+void mp_fake_log_slow(struct mp_fake_log *log, bool slow);
 /* The end: after everything added, poll says so (a source without an end goes on waiting). */
 void mp_fake_log_end(struct mp_fake_log *log);
 

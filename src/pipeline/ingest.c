@@ -320,16 +320,21 @@ struct mp_job *mp_job_new(struct mp_pipeline *p, struct mp_part *parts, uint32_t
     return job;
 }
 
-/* Takes over what is new, now and then, while publish is idle: a plan may have to be carried out
- * for that, and a look at the table ends what publish was lent of it. */
+/* Looks for what is new, now and then, and takes it over while publish is idle: a plan may have to
+ * be carried out for that, and a look at the table ends what publish was lent of it. */
 static enum mp_code look_for_partitions(struct mp_pipeline *p, struct mp_err *err)
 {
     uint64_t now = mp_now_mono_us(p->world.env), pause_ms = p->away[0] ? AWAY_MS : PARTS_MS;
-    enum mp_code code;
+    enum mp_code code = MP_OK;
 
-    if (now - p->parts_asked_us <= pause_ms * 1000 || !publish_idle(p) || mp_pipeline_stopping(p))
+    if (mp_pipeline_stopping(p))
         return MP_OK;
-    code = mp_start_partitions(p, err);
+    if (!p->look && now - p->parts_asked_us > pause_ms * 1000) {
+        p->parts_asked_us = now;
+        code = mp_look_begin(p, err);
+    }
+    if (mp_look_over(p) && publish_idle(p))
+        code = mp_start_looked(p, err);
     if (code == MP_STOPPED) /* what was read before is published all the same */
         return MP_OK;
     return code && !err->retriable ? mp_pipeline_later(code, err) : MP_OK;

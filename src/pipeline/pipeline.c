@@ -41,6 +41,17 @@ struct mp_pipeline *mp_pipeline_new(const struct mp_pipeline_options *options,
     return p;
 }
 
+static void end_look(struct mp_pipeline *p)
+{
+    struct mp_source_watermark *marks = NULL;
+    struct mp_err err;
+    uint32_t count;
+
+    if (p->look)
+        mp_look_end(p, &err, &marks, &count);
+    mp_free(marks);
+}
+
 static void end_publisher(struct mp_pipeline *p)
 {
     if (!p->publisher_runs)
@@ -58,6 +69,7 @@ void mp_pipeline_free(struct mp_pipeline *p)
     if (!p)
         return;
     end_publisher(p);
+    end_look(p);
     mp_job_free(p, p->job);
     mp_batch_free(p->batch);
     mp_batch_free(p->quarantine);

@@ -132,6 +132,7 @@ struct mp_pipeline {
     uint64_t rewinds;        /* how often what was taken was dropped, to be read again */
     uint64_t batch_since_us; /* when its first record was taken; 0: none yet */
     uint64_t parts_asked_us; /* when the source was last asked for its partitions */
+    struct mp_look *look;    /* at those that are not ours yet; NULL: there is none */
     char away[192];          /* which of ours nobody leads, in words; "": none */
     uint64_t gauges_set_us;
     bool told_plain; /* that the source forbids owners */
@@ -177,14 +178,28 @@ struct mp_pipeline {
 
 /* Opens lake, store and source, each with the ladder. */
 enum mp_code mp_start_open(struct mp_pipeline *p, struct mp_err *err);
-/* Takes over every partition the source gives us and that is not ours yet, and seeks it; one that
- * nobody leads is left for the next call. */
+/* Takes over every partition that the source gives us, and seeks it; one that nobody leads is left
+ * for a look. */
 enum mp_code mp_start_partitions(struct mp_pipeline *p, struct mp_err *err);
+/* The same for those that somebody answered for when they were looked at. */
+enum mp_code mp_start_looked(struct mp_pipeline *p, struct mp_err *err);
 /* The source as a whole answers: what the readiness says of it. */
 void mp_start_source_answers(struct mp_pipeline *p);
 /* Seeks a partition whose position left the log, by the reset policy; counts the gap. */
 enum mp_code mp_start_lost(struct mp_pipeline *p, const struct mp_source_lost *lost,
                            struct mp_err *err);
+
+/* look.c; ingest's thread */
+
+/* Begins to ask whether anybody answers for partitions that are not ours yet, where there are any;
+ * only while no look is under way. */
+enum mp_code mp_look_begin(struct mp_pipeline *p, struct mp_err *err);
+/* Whether there is an answer. */
+bool mp_look_over(const struct mp_pipeline *p);
+/* Ends the look, waiting for its answer. Gives what was heard of each partition; the caller frees
+ * it. Gives nothing on a fault. */
+enum mp_code mp_look_end(struct mp_pipeline *p, struct mp_err *err,
+                         struct mp_source_watermark **ret, uint32_t *ret_count);
 
 /* settle.c; ingest's thread, while publish is idle */
 

@@ -12,8 +12,8 @@
  * unclean leader election), and what is left of it is in the lake but for an end that nobody can
  * tell. A partition that the topic got later, while we run or since the lake has rows of the
  * others, is read from its first record, whatever the policy. A partition that nobody leads is left
- * for later, and told; it joins when somebody does, as one that the topic got later would. Others
- * are not held up by it for any time. Only where nothing says where it begins but the policy, and
+ * for later, and told; it joins when somebody does, as one that the topic got later would (look.c).
+ * Others are not held up by it. Only where nothing says where it begins but the policy, and
  * the policy is the log's end as of now, are all waited for. The claim raises the owner's epoch by
  * compare-and-swap, so that an earlier owner is fenced.
  *
@@ -31,7 +31,8 @@
 
 static const char logger[] = "millpond.start";
 
-/* Calls `attempt` until it works, with the ladder; faults of `part` show in the readiness. */
+/* Calls `attempt` until it works, with the ladder; faults of `part` show in the readiness, until
+ * the caller says that it is there. */
 static enum mp_code with_ladder(struct mp_pipeline *p, enum mp_health_part part, const char *what,
                                 enum mp_code (*attempt)(struct mp_pipeline *p, struct mp_err *err),
                                 struct mp_err *err)
@@ -52,7 +53,6 @@ static enum mp_code with_ladder(struct mp_pipeline *p, enum mp_health_part part,
             if (mp_pipeline_stopping(p) || !mp_pipeline_wait(p, 100))
                 return mp_err_set(err, MP_STOPPED, "stopped before it began");
     }
-    mp_health_part(p->world.health, part, NULL);
     return MP_OK;
 }
 
@@ -148,9 +148,11 @@ enum mp_code mp_start_open(struct mp_pipeline *p, struct mp_err *err)
     code = with_ladder(p, MP_HEALTH_LAKE, "open the lake", open_lake, err);
     if (code)
         return code;
+    mp_health_part(p->world.health, MP_HEALTH_LAKE, NULL);
     code = with_ladder(p, MP_HEALTH_STORE, "open the store", open_store, err);
     if (code)
         return code;
+    mp_health_part(p->world.health, MP_HEALTH_STORE, NULL);
     code = with_ladder(p, MP_HEALTH_SOURCE, "open the source", open_source, err);
     if (code)
         return code;
@@ -462,20 +464,21 @@ static enum mp_code leave_away(struct mp_pipeline *p, struct takeover *takeovers
     return MP_OK;
 }
 
+/* there: so many of them, the first ones, may have somebody who answers. */
 static enum mp_code take_over(struct mp_pipeline *p, struct mp_arena *arena,
-                              struct takeover *takeovers, uint32_t count, struct mp_err *err)
+                              struct takeover *takeovers, uint32_t there, uint32_t count,
+                              struct mp_err *err)
 {
     bool later = p->publisher_runs;
-    enum mp_code code;
+    enum mp_code code = there ? look_up(p, arena, takeovers, there, err) : MP_OK;
 
-    code = look_up(p, arena, takeovers, count, err);
     if (code)
         return code;
-    tell_recreated(p, takeovers, count);
+    tell_recreated(p, takeovers, there);
     for (uint32_t i = 0; i < count; i++)
         later = later || takeovers[i].lake.next >= 0; /* all are claimed at once */
     code = leave_away(p, takeovers, later, &count, err);
-    if (code)
+    if (code || !count)
         return code;
     for (uint32_t i = 0; i < count && !code; i++) {
         takeovers[i].next = decide(p, &takeovers[i]);
@@ -497,12 +500,27 @@ static enum mp_code take_over(struct mp_pipeline *p, struct mp_arena *arena,
     return MP_OK;
 }
 
+static enum mp_code take_over_told(struct mp_pipeline *p, struct takeover *takeovers,
+                                   uint32_t there, uint32_t count, struct mp_err *err)
+{
+    uint32_t before = p->part_count;
+    struct mp_arena arena;
+    enum mp_code code;
+
+    mp_arena_init(&arena, 0);
+    code = take_over(p, &arena, takeovers, there, count, err);
+    mp_arena_fini(&arena);
+    if (!code && p->part_count > before)
+        mp_log(p->world.log, MP_LOG_INFO, logger, "Assigned partitions: %u of %.*s", p->part_count,
+               MP_STR_ARG(p->options.topic));
+    return code;
+}
+
 enum mp_code mp_start_partitions(struct mp_pipeline *p, struct mp_err *err)
 {
-    struct takeover *takeovers = NULL;
-    struct mp_arena arena;
+    struct takeover *takeovers;
     const int32_t *ids;
-    uint32_t count, fresh = 0, before = p->part_count;
+    uint32_t count, fresh = 0;
     enum mp_code code;
 
     p->parts_asked_us = mp_now_mono_us(p->world.env);
@@ -511,16 +529,32 @@ enum mp_code mp_start_partitions(struct mp_pipeline *p, struct mp_err *err)
         return code;
     takeovers = mp_alloc_array(count, sizeof(*takeovers));
     for (uint32_t i = 0; i < count; i++)
-        if (!mp_pipeline_part(p, ids[i]))
+        if (!mp_pipeline_part(p, ids[i])) /* an earlier try may have come half way */
             takeovers[fresh++].id = ids[i];
-    if (fresh) {
-        mp_arena_init(&arena, 0);
-        code = take_over(p, &arena, takeovers, fresh, err);
-        mp_arena_fini(&arena);
-        if (!code && p->part_count > before)
-            mp_log(p->world.log, MP_LOG_INFO, logger, "Assigned partitions: %u of %.*s",
-                   p->part_count, MP_STR_ARG(p->options.topic));
-    }
+    if (fresh)
+        code = take_over_told(p, takeovers, fresh, fresh, err);
+    mp_free(takeovers);
+    return code;
+}
+
+enum mp_code mp_start_looked(struct mp_pipeline *p, struct mp_err *err)
+{
+    struct mp_source_watermark *marks;
+    struct takeover *takeovers;
+    uint32_t count, there = 0, at = 0;
+    enum mp_code code = mp_look_end(p, err, &marks, &count);
+
+    if (code)
+        return code;
+    takeovers = mp_alloc_array(count, sizeof(*takeovers));
+    for (uint32_t i = 0; i < count; i++)
+        there += !marks[i].away;
+    for (int away = 0; away < 2; away++)
+        for (uint32_t i = 0; i < count; i++)
+            if (marks[i].away == (away == 1))
+                takeovers[at++] = (struct takeover){.id = marks[i].partition, .log = marks[i]};
+    mp_free(marks);
+    code = take_over_told(p, takeovers, there, count, err);
     mp_free(takeovers);
     return code;
 }

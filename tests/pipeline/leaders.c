@@ -106,6 +106,56 @@ static void it_joins_while_the_others_are_read(void)
     world_close(&world);
 }
 
+/* A leader that is asked from the first object on, and answers once records that came later are in
+ * the store. */
+struct slow {
+    uint32_t left; /* records to come, one an object */
+    bool under_way, answered, passed;
+};
+
+static enum mp_memory_fault answer_late(void *self, enum mp_memory_op op, struct mp_str key,
+                                        uint64_t ordinal)
+{
+    struct slow *slow = self;
+
+    (void)key;
+    if (op != MP_MEMORY_PUT)
+        return MP_MEMORY_NO_FAULT;
+    if (ordinal == 1) {
+        mp_fake_log_leader(world.log, 1, true);
+        mp_fake_log_slow(world.log, true);
+        atomic_fetch_add(&world.slept_us, UINT64_C(60000000)); /* a look is due */
+    }
+    if (slow->under_way && !slow->answered) {
+        slow->answered = true;
+        slow->passed = mp_fake_log_calls(world.log, MP_FAKE_LOG_WATERMARKS) == 2;
+        mp_fake_log_slow(world.log, false);
+    }
+    slow->under_way = mp_fake_log_calls(world.log, MP_FAKE_LOG_WATERMARKS) > 1;
+    if (slow->left) {
+        slow->left--;
+        world_add(&world, 0, 1);
+    }
+    return MP_MEMORY_NO_FAULT;
+}
+
+static void the_others_are_read_while_a_leader_is_waited_for(void)
+{
+    struct slow slow = {.left = 200};
+    int64_t next[3];
+    struct mp_err err;
+
+    open_without_leader();
+    world.options.until_end = false;
+    world.options.flush_interval_ms = 1;
+    mp_memory_fault_decide(world.disk, answer_late, &slow);
+    CHECK_INT(world_run_until(&world, MP_M_RECORDS_WRITTEN, 290, &err), MP_OK);
+    CHECK(slow.passed);
+    CHECK_INT(world_check(&world, next), 290);
+    CHECK_INT(next[1], 30);
+    world_close(&world);
+}
+
 static void without_any_leader_the_outage_is_bounded(void)
 {
     struct mp_err err;
@@ -148,6 +198,7 @@ int main(int argc, char **argv)
         TEST(the_others_are_read),
         TEST(what_is_recorded_of_it_stays),
         TEST(it_joins_while_the_others_are_read),
+        TEST(the_others_are_read_while_a_leader_is_waited_for),
         TEST(without_any_leader_the_outage_is_bounded),
         TEST(the_end_of_a_first_start_is_waited_for),
     };
