@@ -80,7 +80,8 @@ enum mp_code mp_book_record(struct mp_publish *publish, struct mp_err *err)
                                      err);
 }
 
-/* A mirror: a failure is told and left. */
+/* A mirror: a failure is told and left. One that was waited for in vain is not waited for again:
+ * records wait behind it. */
 void mp_book_mirror(struct mp_publish *publish)
 {
     struct mp_pipeline *p = publish->p;
@@ -93,7 +94,7 @@ void mp_book_mirror(struct mp_publish *publish)
         mp_log(p->world.log, MP_LOG_WARN, logger,
                "Offset commit failed (attempt %u/3): %s; the lake holds the offsets", attempt + 1,
                err.text);
-        if (!mp_pipeline_wait(p, 500 << attempt))
+        if (err.code == MP_TIMEOUT || !mp_pipeline_wait(p, 500 << attempt))
             return;
     }
 }

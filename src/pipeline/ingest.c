@@ -378,6 +378,12 @@ static enum mp_code hand_over(struct mp_pipeline *p, const char *trigger, bool *
     return MP_OK;
 }
 
+/* When the batch, which is begun, is to be handed over. */
+static uint64_t due_us(const struct mp_pipeline *p)
+{
+    return p->batch_since_us + (uint64_t)p->options.flush_interval_ms * 1000;
+}
+
 /* NULL: nothing is due. */
 static const char *flush_trigger(struct mp_pipeline *p, uint64_t arrow_bytes, uint64_t now_us)
 {
@@ -394,7 +400,7 @@ static const char *flush_trigger(struct mp_pipeline *p, uint64_t arrow_bytes, ui
         return "size";
     if ((rows || p->quarantine) && mp_batch_bytes(p->batch) + bad_bytes + keys >= limit + limit / 4)
         return "size";
-    if (now_us - p->batch_since_us >= (uint64_t)p->options.flush_interval_ms * 1000)
+    if (now_us >= due_us(p) && publish_idle(p)) /* while it is busy more fits in */
         return "time";
     return NULL;
 }
@@ -519,12 +525,10 @@ static enum mp_code turn(struct mp_pipeline *p, bool *ret_end, struct mp_err *er
         serve(p);
         return MP_OK;
     }
-    if (p->batch_since_us) {
-        uint64_t due = p->batch_since_us + (uint64_t)p->options.flush_interval_ms * 1000;
-
-        if (due - now < (uint64_t)wait_ms * 1000)
-            wait_ms = (uint32_t)((due - now) / 1000) + 1;
-    }
+    if (p->batch_since_us && now >= due_us(p))
+        wait_ms = SERVE_MS;
+    else if (p->batch_since_us && due_us(p) - now < (uint64_t)wait_ms * 1000)
+        wait_ms = (uint32_t)((due_us(p) - now) / 1000) + 1;
     return poll_once(p, arrow_bytes, wait_ms, ret_end, err);
 }
 

@@ -464,6 +464,70 @@ static enum mp_memory_fault dawdle(void *self, enum mp_memory_op op, struct mp_s
     return MP_MEMORY_NO_FAULT;
 }
 
+static bool is_taken_soon(double records)
+{
+    struct timespec moment = {.tv_nsec = 1000000};
+
+    for (int i = 0; i < 20000; i++) {
+        if (mp_metric_value(world.metrics, MP_M_RECORDS_CONSUMED, "0") >= records)
+            return true;
+        nanosleep(&moment, NULL);
+    }
+    return false;
+}
+
+/* While the first object is put, records come one after the other, each longer than the interval
+ * after the one before. */
+static enum mp_memory_fault feed_at_put(void *self, enum mp_memory_op op, struct mp_str key,
+                                        uint64_t ordinal)
+{
+    struct timespec interval = {.tv_nsec = 20000000};
+    uint32_t *taken = self;
+
+    (void)key;
+    if (op != MP_MEMORY_PUT || ordinal != 1)
+        return MP_MEMORY_NO_FAULT;
+    for (uint32_t i = 0; i < 5; i++) {
+        world_add(&world, 0, 1);
+        *taken += is_taken_soon(10 + i + 1);
+        nanosleep(&interval, NULL);
+    }
+    return MP_MEMORY_NO_FAULT;
+}
+
+static void records_are_taken_while_a_flush_is_slow(void)
+{
+    uint32_t taken = 0;
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 10);
+    world.options.until_end = false;
+    world.options.flush_interval_ms = 1;
+    world.options.flush_bytes = 1 << 20;
+    mp_memory_fault_decide(world.disk, feed_at_put, &taken);
+    CHECK_INT(world_run_until(&world, MP_M_RECORDS_WRITTEN, 15, &err), MP_OK);
+    CHECK_INT(taken, 5);
+    CHECK_INT(mp_fake_commit_count(world.catalog), 2); /* and lie together */
+    CHECK_INT(next_of(0), 15);
+    world_close(&world);
+}
+
+/* Who was waited for in vain is not waited for three times. */
+static void a_mirror_that_does_not_answer_is_asked_once(void)
+{
+    struct mp_err err;
+
+    world_open(&world, 1, 1);
+    world_add(&world, 0, 10);
+    mp_fake_log_fail(world.log, MP_FAKE_LOG_COMMIT, 1, MP_TIMEOUT, true, false);
+    CHECK_OK(run(&err), err);
+    CHECK_INT(next_of(0), 10);
+    CHECK_INT(mp_fake_log_calls(world.log, MP_FAKE_LOG_COMMIT), 1);
+    CHECK_INT(mp_fake_log_committed(world.log, 0).offset, MP_OFFSET_NONE);
+    world_close(&world);
+}
+
 static void a_wall_clock_that_goes_back_stops_nothing(void)
 {
     uint64_t polls = 0;
@@ -807,6 +871,8 @@ int main(int argc, char **argv)
         TEST(latest_starts_at_the_end),
         TEST(a_partition_that_comes_back_leaves_a_flush_alone),
         TEST(latest_is_not_for_partitions_that_come_later),
+        TEST(records_are_taken_while_a_flush_is_slow),
+        TEST(a_mirror_that_does_not_answer_is_asked_once),
         TEST(a_wall_clock_that_goes_back_stops_nothing),
         TEST(what_was_fine_at_the_start_is_no_setting_later),
         TEST(a_stolen_partition_fences),
