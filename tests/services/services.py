@@ -230,82 +230,9 @@ class _Rdkafka:
             rd.rd_kafka_destroy(kafka)
 
 
-class Kafka:
-    """One broker (KRaft). A second listener can be advertised at a port where a proxy stands:
-    clients that begin at the proxy then stay behind it."""
-
-    def __init__(self, directory, proxied_port=None, more=None):
-        self.directory, self.process, self._admin = directory, None, None
-        self.port, controller = free_port(), free_port()
-        self.proxied_listener = free_port() if proxied_port else None
-        self.bootstrap = "127.0.0.1:%d" % self.port
-        listeners = {"PLAINTEXT": (self.port, self.port)}
-        if proxied_port:
-            listeners["PROXIED"] = (self.proxied_listener, proxied_port)
-        names = list(listeners)
-        self.settings = {
-            "process.roles": "broker,controller",
-            "node.id": 1,
-            "controller.quorum.voters": "1@127.0.0.1:%d" % controller,
-            "controller.listener.names": "CONTROLLER",
-            "inter.broker.listener.name": "PLAINTEXT",
-            "listeners": ",".join(["%s://127.0.0.1:%d" % (n, listeners[n][0]) for n in names] +
-                                  ["CONTROLLER://127.0.0.1:%d" % controller]),
-            "advertised.listeners": ",".join("%s://127.0.0.1:%d" % (n, listeners[n][1])
-                                             for n in names),
-            "listener.security.protocol.map": ",".join("%s:PLAINTEXT" % n
-                                                       for n in names + ["CONTROLLER"]),
-            "log.dirs": os.path.join(directory, "data"),
-            "offsets.topic.replication.factor": 1,
-            "offsets.topic.num.partitions": 4,
-            "transaction.state.log.replication.factor": 1,
-            "transaction.state.log.num.partitions": 4,
-            "transaction.state.log.min.isr": 1,
-            "share.coordinator.state.topic.replication.factor": 1,
-            "share.coordinator.state.topic.min.isr": 1,
-            "min.insync.replicas": 1,
-            "group.initial.rebalance.delay.ms": 0,
-            "auto.create.topics.enable": "false",
-            "log.retention.check.interval.ms": 1000,
-            "log.segment.delete.delay.ms": 1000,
-            "num.partitions": 1,
-            "message.max.bytes": 33554432,
-        }
-        self.settings.update(more or {})
-        self.settings_path = os.path.join(directory, "server.properties")
-        with open(self.settings_path, "w") as out:
-            out.writelines("%s=%s\n" % item for item in self.settings.items())
-
-    def _java(self, *options):
-        return ["java"] + list(options) + ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-                                           "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-                                           "-cp", os.path.join(ENV, "kafka/lib/*")]
-
-    def start(self):
-        if not os.path.exists(self.settings["log.dirs"]):
-            cluster = uuid.uuid4().hex[:22]
-            subprocess.run(self._java("-Xmx256m") + ["kafka.tools.StorageTool", "format", "-t",
-                                                     cluster, "-c", self.settings_path],
-                           check=True, stdin=subprocess.DEVNULL, capture_output=True)
-        self.process = Process("kafka", self._java("-Xmx768m") + ["kafka.Kafka", self.settings_path],
-                               self.directory)
-        self.process.ready(self._answers, 180)
-
-    def _answers(self):
-        from confluent_kafka import KafkaException
-        try:
-            with socket.create_connection(("127.0.0.1", self.port), 0.5):
-                pass
-            return self.admin().list_topics(timeout=2).brokers
-        except KafkaException:
-            return False
-
-    def stop(self):
-        if self.process:
-            self.process.stop()
-
-    def kill(self):
-        self.process.kill()
+class _KafkaClient:
+    """What tests ask of brokers that can be reached at `bootstrap`."""
+    bootstrap, replicas, _admin = None, 1, None
 
     def admin(self):
         """One client for all calls: a client that is collected takes its requests with it."""
@@ -314,10 +241,14 @@ class Kafka:
             self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
         return self._admin
 
-    def create_topic(self, topic, partitions=1, **config):
+    def create_topic(self, topic, partitions=1, replicas=None, **config):
+        """replicas: how many, or the nodes that have each partition, the preferred leader first."""
         from confluent_kafka.admin import NewTopic
         settings = {key.replace("_", "."): str(value) for key, value in config.items()}
-        new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=settings)
+        replicas = replicas or self.replicas
+        where = {"replica_assignment": replicas} if isinstance(replicas, list) else \
+            {"replication_factor": replicas}
+        new = NewTopic(topic, num_partitions=partitions, config=settings, **where)
         for future in self.admin().create_topics([new]).values():
             future.result(60)
         wait_until(lambda: len(self.admin().list_topics(topic, 60).topics[topic].partitions)
@@ -359,10 +290,214 @@ class Kafka:
             future.result(60)
 
 
+class Kafka(_KafkaClient):
+    """One broker (KRaft). A second listener can be advertised at a port where a proxy stands:
+    clients that begin at the proxy then stay behind it."""
+
+    heap = "768m"
+
+    def __init__(self, directory, proxied_port=None, more=None, node=1):
+        self.directory, self.process, self.node = directory, None, node
+        self.port, controller = free_port(), free_port()
+        self.voter = "%d@127.0.0.1:%d" % (node, controller)
+        self.proxied_listener = free_port() if proxied_port else None
+        self.bootstrap = "127.0.0.1:%d" % self.port
+        listeners = {"PLAINTEXT": (self.port, self.port)}
+        if proxied_port:
+            listeners["PROXIED"] = (self.proxied_listener, proxied_port)
+        names = list(listeners)
+        self.settings = {
+            "process.roles": "broker,controller",
+            "node.id": node,
+            "controller.quorum.voters": self.voter,
+            "controller.listener.names": "CONTROLLER",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "listeners": ",".join(["%s://127.0.0.1:%d" % (n, listeners[n][0]) for n in names] +
+                                  ["CONTROLLER://127.0.0.1:%d" % controller]),
+            "advertised.listeners": ",".join("%s://127.0.0.1:%d" % (n, listeners[n][1])
+                                             for n in names),
+            "listener.security.protocol.map": ",".join("%s:PLAINTEXT" % n
+                                                       for n in names + ["CONTROLLER"]),
+            "log.dirs": os.path.join(directory, "data"),
+            "offsets.topic.replication.factor": 1,
+            "offsets.topic.num.partitions": 4,
+            "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.num.partitions": 4,
+            "transaction.state.log.min.isr": 1,
+            "share.coordinator.state.topic.replication.factor": 1,
+            "share.coordinator.state.topic.min.isr": 1,
+            "min.insync.replicas": 1,
+            "group.initial.rebalance.delay.ms": 0,
+            "auto.create.topics.enable": "false",
+            "log.retention.check.interval.ms": 1000,
+            "log.segment.delete.delay.ms": 1000,
+            "num.partitions": 1,
+            "message.max.bytes": 33554432,
+        }
+        self.settings.update(more or {})
+        self.settings_path = os.path.join(directory, "server.properties")
+
+    def _java(self, *options):
+        return ["java"] + list(options) + ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+                                           "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+                                           "-cp", os.path.join(ENV, "kafka/lib/*")]
+
+    def format(self, cluster):
+        """Makes the data folder of a member of that cluster; gives the process that does it."""
+        with open(self.settings_path, "w") as out:
+            out.writelines("%s=%s\n" % item for item in self.settings.items())
+        return Process("format", self._java("-Xmx256m") + ["kafka.tools.StorageTool", "format", "-t",
+                                                           cluster, "-c", self.settings_path],
+                       self.directory)
+
+    def launch(self):
+        self.process = Process("kafka", self._java("-Xmx" + self.heap) +
+                               ["kafka.Kafka", self.settings_path], self.directory)
+
+    def wait_ready(self):
+        self.process.ready(self._answers, 180)
+
+    def start(self):
+        if not os.path.exists(self.settings["log.dirs"]):
+            formatted(self.format(new_cluster()))
+        self.launch()
+        self.wait_ready()
+
+    def _answers(self):
+        from confluent_kafka import KafkaException
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), 0.5):
+                pass
+            return self.node in self.admin().list_topics(timeout=2).brokers
+        except KafkaException:
+            return False
+
+    def running(self):
+        return self.process.running()
+
+    def stop(self):
+        if self.process:
+            self.process.stop()
+
+    def kill(self):
+        self.process.kill()
+
+
+class KafkaCluster(_KafkaClient):
+    """Three brokers, each a controller too, of which any one may be away: topics have three replicas
+    and take records while two of them are in step. brokers[i] is node i + 1; each may be stopped,
+    killed and started again. A broker that dies loses its partitions within three seconds. Clients
+    that begin at `proxied` stay behind the proxies of a Toxiproxy, broker.proxy each."""
+    replicas = 3
+
+    def __init__(self, directory, toxi=None, more=None):
+        settings = {
+            "offsets.topic.replication.factor": 3,
+            "transaction.state.log.replication.factor": 3,
+            "transaction.state.log.min.isr": 2,
+            "min.insync.replicas": 2,
+            "broker.session.timeout.ms": 3000,
+            "broker.heartbeat.interval.ms": 500,
+            "log.cleaner.dedupe.buffer.size": 4194304,
+        }
+        settings.update(more or {})
+        self.brokers = []
+        for node in (1, 2, 3):
+            folder, port = os.path.join(directory, "broker-%d" % node), free_port() if toxi else None
+            os.mkdir(folder)
+            self.brokers.append(Kafka(folder, port, settings, node))
+            if toxi:
+                self.brokers[-1].proxy = toxi.proxy(
+                    "broker-%d" % node, "127.0.0.1:%d" % self.brokers[-1].proxied_listener, port)
+        for broker in self.brokers:
+            broker.heap = "256m"
+            broker.settings["controller.quorum.voters"] = ",".join(b.voter for b in self.brokers)
+        self.bootstrap = ",".join(broker.bootstrap for broker in self.brokers)
+        self.proxied = ",".join(b.proxy.address for b in self.brokers) if toxi else None
+
+    @property
+    def process(self):
+        return self.brokers[0].process
+
+    def start(self):
+        cluster = new_cluster()
+        for process in [broker.format(cluster) for broker in self.brokers]:
+            formatted(process)
+        for broker in self.brokers:
+            broker.launch()
+        for broker in self.brokers:
+            broker.wait_ready()
+
+    def mend(self):
+        """Starts those that are not running."""
+        away = [broker for broker in self.brokers if not broker.running()]
+        for broker in away:
+            broker.launch()
+        for broker in away:
+            broker.wait_ready()
+
+    def stop(self):
+        """All at once: the last one alone would wait for the others."""
+        for broker in self.brokers:
+            if broker.process:
+                broker.process.kill()
+
+    def leaders(self, topic):
+        """{partition: the node that leads it, -1: nobody does}."""
+        found = self.admin().list_topics(topic, 10).topics[topic].partitions
+        return {number: partition.leader for number, partition in found.items()}
+
+    def in_step(self, topic):
+        """Whether every replica of every partition has all records and a leader has them."""
+        found = self.admin().list_topics(topic, 10).topics[topic].partitions.values()
+        return all(p.leader >= 0 and len(p.isrs) == len(p.replicas) for p in found)
+
+    def leader(self, topic, partition):
+        return self.brokers[self.leaders(topic)[partition] - 1]
+
+    def _coordinator(self, topic, name):
+        """Who leads the partition of an internal topic that keeps what belongs to a name: its hash as
+        Java's String.hashCode. (Kafka, partitionFor in GroupCoordinator, TransactionStateManager)"""
+        number = 0
+        for letter in name:
+            number = (number * 31 + ord(letter)) & 0xffffffff
+        leaders = self.leaders(topic)
+        return self.brokers[leaders[(number & 0x7fffffff) % len(leaders)] - 1]
+
+    def group_coordinator(self, group):
+        return self._coordinator("__consumer_offsets", group)
+
+    def transaction_coordinator(self, transactional_id):
+        return self._coordinator("__transaction_state", transactional_id)
+
+    def elect_preferred(self, topic):
+        from confluent_kafka import ElectionType, TopicPartition
+        partitions = [TopicPartition(topic, p) for p in self.leaders(topic)]
+        self.admin().elect_leaders(ElectionType.PREFERRED, partitions).result(30)
+
+
+def new_cluster():
+    """The name of a new Kafka cluster."""
+    return uuid.uuid4().hex[:22]
+
+
+def formatted(process):
+    """Waits for a broker's data folder."""
+    if process.child.wait(180):
+        raise RuntimeError("the broker's data folder: " + process.log_end())
+
+
 @contextlib.contextmanager
 def kafka_broker(proxied_port=None, more=None):
     """more: further settings of the broker."""
     with _folder("kafka") as directory, _started(Kafka(directory, proxied_port, more)) as service:
+        yield service
+
+
+@contextlib.contextmanager
+def kafka_cluster(toxi=None, more=None):
+    """Three brokers; toxi: with proxies before them; more: further settings of each."""
+    with _folder("kafka") as directory, _started(KafkaCluster(directory, toxi, more)) as service:
         yield service
 
 
