@@ -77,16 +77,23 @@ writer.close()
 """
 
 
+def waited(pid):
+    """Waits for a child; gives (exit code, CPU seconds, peak bytes)."""
+    _, status, usage = os.wait4(pid, 0)
+    return (os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime,
+            usage.ru_maxrss * 1024)
+
+
 def measured(command, env=None):
     """Gives (CPU seconds, peak bytes) of a process."""
     pid = os.posix_spawn(command[0], command, dict(os.environ, **(env or {})),
                          file_actions=[(os.POSIX_SPAWN_OPEN, 2, os.path.join(FOLDER, "stderr"),
                                         os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)])
-    _, status, usage = os.wait4(pid, 0)
-    if status:
+    code, cpu, peak = waited(pid)
+    if code:
         sys.exit("%s failed:\n%s" % (" ".join(command[:3]),
                                      open(os.path.join(FOLDER, "stderr")).read()))
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+    return cpu, peak
 
 
 def bytes_below(folder):

@@ -23,6 +23,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [os.path.join(TOP, "tests", room) for room in ("services", "data")]
+import compare  # noqa: E402
 import gen_events  # noqa: E402
 import services  # noqa: E402
 
@@ -79,11 +80,10 @@ consumer.close()
 
 def ended(child):
     """Waits; gives (CPU seconds, peak bytes)."""
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
+    child.returncode, cpu, peak = compare.waited(child.pid)
     if child.returncode:
         sys.exit("%s ended with %d" % (child.args[0], child.returncode))
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+    return cpu, peak
 
 
 def run_millpond(kafka, topic, count, folder):
@@ -117,8 +117,7 @@ def measured(run, kafka, topic, count, number):
     lake.close()
     if rows != count:
         sys.exit("%d rows of %d in %s" % (rows, count, folder))
-    size = sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(folder)
-               for name in names if name.endswith(".parquet"))
+    size = compare.bytes_below(folder)
     shutil.rmtree(folder)
     return cpu, peak, seconds, size
 
